@@ -1,0 +1,58 @@
+# One command file, the same for people and CI. `make help` lists the targets.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+DATA   ?= $(EVIMEM_DATA)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check format bench bench-smoke doctor docs build clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+$(STAMP): pyproject.toml constraints.txt
+	test -d $(VENV) || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r constraints.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $(STAMP)
+
+setup: $(STAMP)  ## make the local environment (.venv) from the pinned constraints
+
+demo: $(STAMP)  ## import a small conversation and ask about it: no key, no server
+	$(BIN)/evimem demo
+
+test: $(STAMP)  ## the whole test suite
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
+
+check: $(STAMP)  ## format, lint, types, import arrows, docs
+	$(BIN)/ruff format --check src tests dev
+	$(BIN)/ruff check src tests dev
+	$(BIN)/python -m mypy
+	$(BIN)/lint-imports
+	$(BIN)/python dev/make_docs.py --check
+
+format: $(STAMP)  ## format and fix what can be fixed
+	$(BIN)/ruff format src tests dev
+	$(BIN)/ruff check --fix src tests dev
+
+bench: $(STAMP)  ## retrieval and speed benchmarks; DATA=folder with the benchmark files
+	@test -n "$(DATA)" || { echo "set DATA (or EVIMEM_DATA) to the folder with locomo10.json"; exit 2; }
+	$(BIN)/evimem bench retrieval --data $(DATA)
+	$(BIN)/evimem bench answers --data $(DATA)
+	$(BIN)/evimem bench speed
+
+bench-smoke: $(STAMP)  ## a benchmark of seconds
+	$(BIN)/evimem bench speed --smoke
+
+doctor: $(STAMP)  ## end-to-end check of this installation and the default bank
+	$(BIN)/evimem doctor
+
+docs: $(STAMP)  ## write the generated parts of docs/ (CLI reference)
+	$(BIN)/python dev/make_docs.py
+
+build: $(STAMP)  ## build the wheel into dist/
+	$(BIN)/python -m hatchling build -t wheel
+
+clean:  ## remove the local environment and caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist

@@ -1,0 +1,1 @@
+"""Embedders: the local default, an OpenAI-compatible endpoint, sentence-transformers, a double."""

@@ -1,0 +1,46 @@
+"""What `doctor` looks at beside the store's own checks: analyzer versions and the embedder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from evimem.errors import EmbedderError
+from evimem.ports import BankStats, Embedder, Problem
+from evimem.retrieval.analyzer import ANALYZER_VERSION
+
+__all__ = ["analyzer_problems", "embedder_problems"]
+
+
+def analyzer_problems(banks: Sequence[BankStats]) -> Iterator[Problem]:
+    """Banks whose tokens another analyzer made."""
+    for stats in banks:
+        others = [version for version in stats.analyzers if version != ANALYZER_VERSION]
+        if others:
+            yield Problem(
+                what=f"bank {stats.bank!r} holds tokens of analyzer {others[0]}, this version's is "
+                f"{ANALYZER_VERSION}: words are found badly",
+                todo=f"run `evimem reindex --bank {stats.bank}`",
+            )
+
+
+def embedder_problems(embedder: Embedder | None, banks: Sequence[BankStats]) -> Iterator[Problem]:
+    """An embedder that does not work, and banks that lack its vectors."""
+    if embedder is None:
+        return
+    try:
+        embedder.embed(["a short text"])
+    except EmbedderError as error:
+        yield Problem(what=f"the embedder does not work: {error}", todo="see the message")
+    for stats in banks:
+        if stats.embedder is not None and stats.embedder != embedder.model_id:
+            yield Problem(
+                what=f"bank {stats.bank!r} holds vectors of {stats.embedder!r}, the embedder "
+                f"is {embedder.model_id!r}",
+                todo=f"run `evimem reindex --bank {stats.bank}`",
+            )
+        elif stats.pending:
+            yield Problem(
+                what=f"bank {stats.bank!r} has {stats.pending} entries without a vector",
+                todo=f"run `evimem embed --bank {stats.bank}`",
+                severity="warning",
+            )

@@ -1,0 +1,66 @@
+"""From what people type to what is stored: references to turns, sessions and speakers."""
+
+from __future__ import annotations
+
+from evimem.errors import NotFound, UsageError
+from evimem.model.item import Item
+from evimem.model.turn import Turn
+from evimem.ports import Reader
+
+__all__ = ["entry_of", "id_of", "said_by", "session_id_of"]
+
+
+def id_of(value: Turn | Item) -> str:
+    """The id of a turn or item."""
+    return value.turn_id if isinstance(value, Turn) else value.item_id
+
+
+def entry_of(reader: Reader, ref: str) -> Turn | Item:
+    """The turn or item that an id, or an id in the source, means.
+
+    Raises:
+        NotFound: there is none in this bank.
+    """
+    found = reader.resolve(ref)
+    values = reader.get([found]) if found is not None else []
+    if not values:
+        raise NotFound(f"no turn or item {ref!r} in this bank")
+    return values[0]
+
+
+def session_id_of(reader: Reader, ref: str) -> str:
+    """The id of the session that an id, or an id in the source, means.
+
+    Raises:
+        NotFound: there is none in this bank.
+        UsageError: several are called so; the message lists them.
+    """
+    matches = [s for s in reader.sessions() if ref in (s.session_id, s.source_id)]
+    if not matches:
+        raise NotFound(f"no session {ref!r} in this bank: `evimem sessions` lists them")
+    if len(matches) > 1:
+        ids = ", ".join(s.session_id for s in matches[:5])
+        raise UsageError(f"{len(matches)} sessions are called {ref!r}: use an id ({ids})")
+    return matches[0].session_id
+
+
+def said_by(reader: Reader, speaker: str) -> list[str]:
+    """Ids of all that a speaker said.
+
+    Raises:
+        NotFound: nobody of that name speaks in this bank; the message lists who does.
+    """
+    wanted = speaker.casefold()
+    ids: list[str] = []
+    seen: dict[str, None] = {}
+    after = 0
+    while page := reader.entries(after=after, limit=2000):
+        after = page[-1][0]
+        for _, value in page:
+            seen[value.speaker] = None
+            if value.speaker.casefold() == wanted:
+                ids.append(id_of(value))
+    if not ids:
+        known = ", ".join(sorted(name for name in seen if name)[:10]) or "nobody"
+        raise NotFound(f"nobody called {speaker!r} speaks in this bank (there are: {known})")
+    return ids

@@ -1,0 +1,597 @@
+"""`Memory`: add, import, search, ask, explain, forget.
+
+Everything here takes its parts from outside (store, embedder, clock); `evimem.Memory.open` picks
+them. Calls are synchronous and safe from several threads.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from evimem._version import __version__
+from evimem.engine.cache import IndexCache
+from evimem.engine.context import context_block
+from evimem.engine.export import export_records
+from evimem.engine.health import analyzer_problems, embedder_problems
+from evimem.engine.ingest import (
+    Progress,
+    embed_or_say,
+    embed_pending,
+    import_into,
+    new_entry,
+)
+from evimem.engine.lookup import entry_of, id_of, said_by, session_id_of
+from evimem.engine.messages import MessageInput, turns_from_messages
+from evimem.engine.results import AddReceipt, DoctorReport, SearchResult, search_hit
+from evimem.engine.view import EngineView, QueryEncoder
+from evimem.errors import (
+    BankLocked,
+    BankReadOnly,
+    DiskFull,
+    EmbedderError,
+    NotFound,
+    UsageError,
+)
+from evimem.importers import ImportOptions
+from evimem.model.answer import Answer
+from evimem.model.bank import bank_name
+from evimem.model.evidence import Question
+from evimem.model.item import Item, Kind
+from evimem.model.receipt import ImportReceipt
+from evimem.model.search import Exclusion, Filters, Ranker, SearchRequest
+from evimem.model.text import storable
+from evimem.model.turn import Session, Turn
+from evimem.ports import BankStats, Change, Clock, Embedder, EraseReceipt, Store
+from evimem.query.loop import RunInput, run
+from evimem.recipes import RECIPES
+from evimem.retrieval.analyzer import ANALYZER_VERSION
+from evimem.trace import Trace
+
+__all__ = ["Memory"]
+
+TOP_K_CEILING = 1000
+"""No search returns more hits, whatever is asked."""
+
+
+def _quiet(stage: str, done: int, total: int | None) -> None:
+    return None
+
+
+class Memory:
+    """The long-term memory of one or many banks in one store."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        clock: Clock,
+        embedder: Embedder | None,
+        bank: str = "default",
+        tz: str = "",
+        facts: Mapping[str, str] | None = None,
+    ) -> None:
+        """Takes the parts; `Memory.open` is the way to make one.
+
+        Args:
+            store: where everything is kept.
+            clock: what time it is, for what is said now and for traces.
+            embedder: texts to vectors; None ranks by words only.
+            bank: the bank that calls use where they name none.
+            tz: zone of times that have none; empty: UTC, and imports say so.
+            facts: what `doctor` shows about this installation.
+        """
+        self.bank = bank_name(bank)
+        self._store = store
+        self._clock = clock
+        self._embedder = embedder
+        self._encoder = QueryEncoder(embedder)
+        self._cache = IndexCache()
+        self._tz = tz
+        self._facts = dict(facts or {})
+        self._closed = threading.Event()
+
+    # Writing
+
+    def add(
+        self,
+        messages: MessageInput,
+        *,
+        session_id: str | None = None,
+        speaker: str | None = None,
+        timestamp: datetime | str | None = None,
+        bank: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> AddReceipt:
+        """Stores messages as turns; they are committed before anything is computed from them.
+
+        Args:
+            messages: a text, a {role, content} dict, or a list of these; `name`, `id` and
+                `timestamp` in a dict are used where given.
+            session_id: the session they belong to; by default one per day.
+            speaker: who says a bare text; by default "user".
+            timestamp: when it was said; by default now. A time without zone is in the memory's.
+            bank: the bank; by default the memory's.
+            idempotency_key: the same key stores the same messages only once.
+
+        Raises:
+            UsageError: a message has no usable form; the message shows it. Nothing was stored.
+        """
+        name = self._bank(bank)
+        now = self._clock.now()
+        session, turns = turns_from_messages(
+            messages,
+            session_id=session_id,
+            speaker=speaker,
+            timestamp=timestamp,
+            now=now,
+            tz=self._tz,
+            idempotency_key=idempotency_key,
+        )
+        with self._store.write(name) as tx:
+            held = tx.session(session.session_id)
+            known = {turn.turn_id: turn.index for turn in held}
+            after = max(known.values(), default=-1) + 1
+            placed = turns.placed(known, after)
+            if not held:
+                tx.put_sessions([session])
+            receipt = tx.put([new_entry(turn) for turn in placed])
+        degraded: tuple[str, ...] = ()
+        if self._embedder is not None:
+            degraded = embed_or_say(self._store, name, self._embedder, _quiet)
+        return AddReceipt(
+            session_id=session.session_id,
+            stored=receipt.stored,
+            unchanged=receipt.unchanged,
+            updated=receipt.updated,
+            degraded=degraded,
+        )
+
+    def import_file(
+        self,
+        path: str | Path,
+        *,
+        format: str | None = None,
+        bank: str | None = None,
+        options: ImportOptions | None = None,
+        embed: bool = True,
+        progress: Progress = _quiet,
+    ) -> ImportReceipt:
+        """Imports a chat export: a file, a folder or a zip. Importing again adds what is new.
+
+        Args:
+            path: what to import.
+            format: its format; by default it is detected.
+            bank: the bank; by default the memory's.
+            options: time zone, date order and the like.
+            embed: False leaves the vectors to a later `embed`.
+            progress: called with a stage, how many are done and how many there are.
+
+        Raises:
+            ImportFormatError: the file is of no known format, or not of the one given.
+            UnsafeArchive: a zip breaks a limit.
+        """
+        return import_into(
+            self._store,
+            self._bank(bank),
+            Path(path),
+            format=format,
+            options=options or ImportOptions(tz=self._tz or None),
+            embedder=self._embedder if embed else None,
+            progress=progress,
+        )
+
+    def embed(self, *, bank: str | None = None, progress: Progress = _quiet) -> int:
+        """Adds the vectors that are missing. Returns how many entries got one.
+
+        Raises:
+            EmbedderError: there is no embedder, or it failed; what is stored stays.
+            EmbedderMismatch: the bank's vectors come from another embedder.
+        """
+        if self._embedder is None:
+            raise EmbedderError("no embedder is configured: set EVIMEM_EMBEDDER=local")
+        return embed_pending(self._store, self._bank(bank), self._embedder, progress=progress)
+
+    def reindex(self, *, bank: str | None = None, progress: Progress = _quiet) -> int:
+        """Makes tokens and vectors anew with this version's analyzer and this embedder.
+
+        Raises:
+            EmbedderError: the embedder failed; keyword search works, and `embed` goes on.
+        """
+        name = self._bank(bank)
+        after = 0
+        while True:
+            with self._store.write(name) as tx:
+                page = tx.entries(after=after, limit=2000)
+                if not page:
+                    tx.drop_vectors()
+                    break
+                tx.retokenise([new_entry(value) for _, value in page])
+            after = page[-1][0]
+        self._cache.drop(name)
+        return self.embed(bank=name, progress=progress) if self._embedder is not None else 0
+
+    # Reading
+
+    def search(
+        self,
+        query: str,
+        *,
+        top_k: int = 10,
+        ranker: Ranker = "fusion",
+        speaker: str | None = None,
+        session: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        kinds: Sequence[Kind] = (),
+        exclude: Sequence[str] = (),
+        bank: str | None = None,
+    ) -> SearchResult:
+        """Turns and facts that fit a query, best first.
+
+        Args:
+            query: words; nothing in them is an operator.
+            top_k: how many hits at most (1 to 1,000).
+            ranker: which ranking; `fusion` measured best.
+            speaker, session, since, until, kinds: what may be returned.
+            exclude: ids that may not be returned.
+            bank: the bank; by default the memory's.
+
+        Raises:
+            UsageError: top_k or a time is not usable.
+        """
+        if not 1 <= top_k <= TOP_K_CEILING:
+            raise UsageError(f"top_k is {top_k!r}: it must be from 1 to {TOP_K_CEILING}")
+        for label, moment in (("since", since), ("until", until)):
+            if moment is not None and moment.tzinfo is None:
+                raise UsageError(f"{label} is {moment!r}: it needs a zone")
+        request = SearchRequest(
+            text=storable(query),
+            k=top_k,
+            ranker=ranker,
+            filters=Filters(
+                kinds=frozenset(kinds),
+                speakers=frozenset([speaker]) if speaker else frozenset(),
+                sessions=frozenset([session]) if session else frozenset(),
+                since=since,
+                until=until,
+            ),
+            exclusion=Exclusion(items=frozenset(exclude)),
+        )
+        name = self._bank(bank)
+        with self._view(name) as view:
+            ranking = view.rank(request)
+            values = {id_of(value): value for value in view.get([h.item_id for h in ranking.hits])}
+            hits = tuple(
+                search_hit(hit, values[hit.item_id])
+                for hit in ranking.hits
+                if hit.item_id in values
+            )
+            return SearchResult(
+                query=query,
+                bank=name,
+                hits=hits,
+                degraded=tuple(view.problems),
+                reason=ranking.reason,
+            )
+
+    def ask(
+        self,
+        question: str,
+        *,
+        recipe: str | None = None,
+        max_rounds: int | None = None,
+        budget: int | None = None,
+        as_of: datetime | None = None,
+        bank: str | None = None,
+    ) -> Answer:
+        """Answers a question from memory, with citations checked against the stored words.
+
+        Args:
+            question: the question.
+            recipe: how to answer; by default `lite`, which needs no model.
+            max_rounds: at most so many rounds of search; the recipe's own ceiling still holds.
+            budget: at most so many tokens of evidence may be read.
+            as_of: answer as of this time: nothing said later is seen.
+            bank: the bank; by default the memory's.
+
+        Raises:
+            UsageError: the question is empty, or an argument is out of its range.
+        """
+        trace = self.ask_traced(
+            question,
+            recipe=recipe,
+            max_rounds=max_rounds,
+            budget=budget,
+            as_of=as_of,
+            bank=bank,
+        )
+        assert trace.answer is not None  # `run` always gives one
+        return trace.answer
+
+    def ask_traced(
+        self,
+        question: str,
+        *,
+        recipe: str | None = None,
+        max_rounds: int | None = None,
+        budget: int | None = None,
+        as_of: datetime | None = None,
+        bank: str | None = None,
+        keep: bool = True,
+    ) -> Trace:
+        """Like `ask`, and returns the whole trace; `keep=False` does not store it."""
+        if not question.strip():
+            raise UsageError("the question is empty: ask something")
+        chosen = RECIPES.get(recipe or "lite")
+        if chosen is None:
+            raise UsageError(f"no recipe {recipe!r}: this version has {', '.join(sorted(RECIPES))}")
+        for label, value in (("max_rounds", max_rounds), ("budget", budget)):
+            if value is not None and value < 1:
+                raise UsageError(f"{label} is {value!r}: it must be at least 1")
+        if as_of is not None and as_of.tzinfo is None:
+            raise UsageError(f"as_of is {as_of!r}: it needs a zone")
+        name = self._bank(bank)
+        given = RunInput(
+            question=Question(
+                text=storable(question), asked_at=as_of.isoformat() if as_of is not None else None
+            ),
+            bank=name,
+            trace_id=f"q_{uuid.uuid4().hex[:20]}",
+            created_at=self._clock.now().isoformat(),
+            max_rounds=max_rounds,
+            budget=budget,
+            versions=self._versions(),
+        )
+        with self._view(name, as_of=as_of) as view:
+            trace = run(chosen(), view, given, seconds=time.perf_counter)
+        return self._kept(name, trace) if keep else trace
+
+    def context(
+        self, query: str, *, max_tokens: int = 1500, top_k: int = 30, bank: str | None = None
+    ) -> str:
+        """A block for a prompt: the turns that fit a query, by session and time, with handles.
+
+        Never longer than `max_tokens` by a script-aware estimate; empty if nothing fits.
+        """
+        if max_tokens < 1:
+            raise UsageError(f"max_tokens is {max_tokens!r}: it must be at least 1")
+        return context_block(self.search(query, top_k=top_k, bank=bank), max_tokens=max_tokens)
+
+    def get(self, ref: str, *, bank: str | None = None) -> Turn | Item:
+        """A turn or item by its id, or by its id in the source ("D1:3").
+
+        Raises:
+            NotFound: there is none in this bank.
+        """
+        with self._store.read(self._bank(bank)) as reader:
+            return entry_of(reader, ref)
+
+    def around(
+        self, ref: str, *, before: int = 2, after: int = 2, bank: str | None = None
+    ) -> list[Turn]:
+        """A turn with its neighbours in the session, in order.
+
+        Raises:
+            NotFound: there is no such turn in this bank.
+        """
+        with self._store.read(self._bank(bank)) as reader:
+            turn = entry_of(reader, ref)
+            if isinstance(turn, Item):
+                return []
+            return [
+                other
+                for other in reader.session(turn.session_id)
+                if turn.index - before <= other.index <= turn.index + after
+            ]
+
+    def history(self, ref: str, *, bank: str | None = None) -> list[Change]:
+        """The change log of one turn or item, oldest first.
+
+        Raises:
+            NotFound: there is no such entry in this bank.
+        """
+        with self._store.read(self._bank(bank)) as reader:
+            return reader.history(id_of(entry_of(reader, ref)))
+
+    def sessions(self, *, bank: str | None = None) -> list[Session]:
+        """All sessions by time."""
+        with self._store.read(self._bank(bank)) as reader:
+            return reader.sessions()
+
+    def session(self, session_id: str, *, bank: str | None = None) -> list[Turn]:
+        """The turns of a session in order; `session_id` may be the id in its source.
+
+        Raises:
+            NotFound: there is no such session in this bank.
+        """
+        with self._store.read(self._bank(bank)) as reader:
+            return reader.session(session_id_of(reader, session_id))
+
+    def trace(self, trace_id: str = "LAST", *, bank: str | None = None) -> Trace:
+        """A stored trace; "LAST" is the newest.
+
+        Raises:
+            NotFound: there is none.
+        """
+        with self._store.read(self._bank(bank)) as reader:
+            if trace_id == "LAST":
+                newest = reader.traces(limit=1)
+                if not newest:
+                    raise NotFound("no question has been asked of this bank yet")
+                return newest[0]
+            found = reader.trace(trace_id)
+        if found is None:
+            raise NotFound(f"no trace {trace_id!r} in this bank: `evimem trace list` shows them")
+        return found
+
+    def texts(self, ids: Sequence[str], *, bank: str | None = None) -> dict[str, str]:
+        """The words of live turns and items by id; erased ones are absent."""
+        with self._store.read(self._bank(bank)) as reader:
+            return {id_of(value): value.body for value in reader.get(ids)}
+
+    def traces(self, *, limit: int = 20, bank: str | None = None) -> list[Trace]:
+        """Stored traces, newest first."""
+        with self._store.read(self._bank(bank)) as reader:
+            return reader.traces(limit=limit)
+
+    def export(self, *, bank: str | None = None) -> Iterator[dict[str, Any]]:
+        """Everything of a bank as JSON objects, one per session, turn and item."""
+        with self._store.read(self._bank(bank)) as reader:
+            yield from export_records(reader)
+
+    # Forgetting
+
+    def forget(
+        self,
+        *,
+        turn: str | None = None,
+        session: str | None = None,
+        speaker: str | None = None,
+        bank: str | None = None,
+    ) -> EraseReceipt:
+        """Deletes for good: a turn, a session, or all that a speaker said, with what was derived
+        from it, its vectors, its log entries and the traces that quote it. No byte of the text
+        stays in any file of the store (backups and exports are the caller's).
+
+        Exactly one of turn, session, speaker must be given.
+
+        Raises:
+            UsageError: none or several were given; nothing was deleted.
+            NotFound: there is no such thing in this bank.
+        """
+        given = [value for value in (turn, session, speaker) if value]
+        if len(given) != 1:
+            raise UsageError(
+                "forget needs exactly one of turn, session, speaker; to delete a whole bank use "
+                "forget_bank"
+            )
+        name = self._bank(bank)
+        with self._store.write(name) as tx:
+            if turn:
+                ids = [id_of(entry_of(tx, turn))]
+            elif session:
+                ids = [t.turn_id for t in tx.session(session_id_of(tx, session))]
+            else:
+                ids = said_by(tx, speaker or "")
+            receipt = tx.erase(ids)
+        return self._scrubbed(receipt)
+
+    def forget_bank(self, bank: str, *, confirm: str) -> EraseReceipt:
+        """Deletes a whole bank for good. `confirm` must repeat the bank's name.
+
+        Raises:
+            UsageError: `confirm` differs; nothing was deleted.
+            NotFound: there is no such bank.
+        """
+        name = bank_name(bank)
+        if confirm != bank:
+            raise UsageError(f"to delete bank {bank!r}, confirm must be {bank!r}, got {confirm!r}")
+        if name not in self._store.banks():
+            raise NotFound(f"no bank {bank!r}")
+        receipt = self._store.erase_bank(name)
+        self._cache.drop(name)
+        return self._scrubbed(receipt)
+
+    # Looking after it
+
+    def banks(self) -> list[BankStats]:
+        """Counts of every bank."""
+        stats = []
+        for name in self._store.banks():
+            with self._store.read(name) as reader:
+                stats.append(reader.stats())
+        return stats
+
+    def stats(self, *, bank: str | None = None) -> BankStats:
+        """Counts of one bank."""
+        with self._store.read(self._bank(bank)) as reader:
+            return reader.stats()
+
+    def doctor(self) -> DoctorReport:
+        """Checks files, checksums, counts, links and the embedder, and says what to do."""
+        problems = list(self._store.check())
+        banks = tuple(self.banks())
+        problems.extend(analyzer_problems(banks))
+        problems.extend(embedder_problems(self._embedder, banks))
+        facts = {**self._facts, **dict(self._versions())}
+        return DoctorReport(banks=banks, problems=tuple(problems), facts=facts)
+
+    def backup(self, path: str | Path) -> None:
+        """A consistent copy of the whole store, while others write."""
+        self._store.backup(Path(path))
+
+    def close(self) -> None:
+        """Releases files and memory. Calling it twice is fine."""
+        if not self._closed.is_set():
+            self._closed.set()
+            self._cache.drop()
+            self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # Parts
+
+    def _bank(self, bank: str | None) -> str:
+        return self.bank if bank is None else bank_name(bank)
+
+    @contextmanager
+    def _view(self, bank: str, *, as_of: datetime | None = None) -> Iterator[EngineView]:
+        """A view of a bank; a mismatch of embedders leaves ranking by words, and says so."""
+        with self._store.read(bank) as reader:
+            problems: dict[str, None] = {}
+            model = self._embedder.model_id if self._embedder is not None else None
+            stored = reader.embedder()
+            usable = model is not None and (stored is None or stored[0] == model)
+            if model is not None and stored is not None and not usable:
+                problems[
+                    f"embedder_mismatch: the bank's vectors come from {stored[0]!r}, the embedder "
+                    f"is {model!r}; ranking is by words only until you run `evimem reindex`"
+                ] = None
+            with self._cache.fresh(bank, reader, model if usable else None) as index:
+                encoder = self._encoder if usable or model is None else None
+                yield EngineView(
+                    reader=reader, index=index, encoder=encoder, as_of=as_of, problems=problems
+                )
+
+    def _versions(self) -> tuple[tuple[str, str], ...]:
+        return (
+            ("evimem", __version__),
+            ("analyzer", str(ANALYZER_VERSION)),
+            ("embedder", self._embedder.model_id if self._embedder is not None else "none"),
+        )
+
+    def _kept(self, bank: str, trace: Trace) -> Trace:
+        """The trace, stored; if it cannot be, the answer is not lost and says so."""
+        problem = "something it quotes was deleted meanwhile"
+        try:
+            with self._store.write(bank) as tx:
+                if tx.put_trace(trace):
+                    return trace
+        except (BankReadOnly, BankLocked, DiskFull) as error:
+            problem = str(error)
+        degraded = (*trace.degraded, f"trace_not_stored: {problem}")
+        answer = trace.answer
+        if answer is not None:
+            answer = dataclasses.replace(answer, degraded=degraded, trace_id="")
+        return dataclasses.replace(trace, degraded=degraded, answer=answer)
+
+    def _scrubbed(self, receipt: EraseReceipt) -> EraseReceipt:
+        return dataclasses.replace(receipt, scrubbed=self._store.scrub())

@@ -1,0 +1,126 @@
+"""What a recipe sees of a bank while it answers one question: a consistent, read-only view."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from evimem.errors import EmbedderError
+from evimem.model.item import Item
+from evimem.model.search import Hit, SearchRequest
+from evimem.model.turn import Turn
+from evimem.ports import Embedder, FloatArray, Reader
+from evimem.query.reading import read_query
+from evimem.retrieval.index import BankIndex
+from evimem.retrieval.search import Ranking, search
+
+__all__ = ["EngineView", "QueryEncoder"]
+
+_QUERY_CACHE = 1024
+
+
+class QueryEncoder:
+    """Vectors of queries, each distinct text encoded once; says why where it cannot.
+
+    The cache is keyed by model and text, so a vector never meets another model's bank.
+    """
+
+    def __init__(self, embedder: Embedder | None) -> None:
+        self._embedder = embedder
+        self._known: OrderedDict[tuple[str, str], FloatArray] = OrderedDict()
+        self.encoded = 0
+        """Texts encoded so far."""
+
+    def vector(self, text: str) -> tuple[FloatArray | None, str]:
+        """The text's unit vector, or None and why."""
+        if self._embedder is None:
+            return None, "embedder_off: no embedder is configured; ranking is by words only"
+        key = (self._embedder.model_id, text)
+        found = self._known.get(key)
+        if found is None:
+            try:
+                pieces = self._embedder.chunks(text)[:1]
+                if not pieces:
+                    return None, ""
+                found = self._embedder.embed(pieces)[0]
+            except EmbedderError as error:
+                return None, f"embedder_unavailable: {error}"
+            self.encoded += 1
+            self._known[key] = found
+            if len(self._known) > _QUERY_CACHE:
+                self._known.popitem(last=False)
+        self._known.move_to_end(key)
+        return found, ""
+
+
+@dataclass(slots=True)
+class EngineView:
+    """A `BankView` over a store's snapshot and the bank's index."""
+
+    reader: Reader
+    """The snapshot."""
+    index: BankIndex
+    """The bank's index at least as new as the snapshot."""
+    encoder: QueryEncoder | None
+    """Encodes queries; None: ranking is by words only."""
+    as_of: datetime | None = None
+    """Nothing said later is seen; None: everything is."""
+    reference: datetime | None = None
+    """What "now" means in a query; None: the newest time said."""
+    problems: dict[str, None] = dataclasses.field(default_factory=dict)
+    """Why anything was left out, filled while searching."""
+
+    @property
+    def speakers(self) -> tuple[str, ...]:
+        """Distinct speakers, most turns first."""
+        return self.index.speakers
+
+    @property
+    def latest(self) -> datetime | None:
+        """What "now" means where a question names no time."""
+        newest = self.index.latest
+        if self.as_of is not None and (newest is None or newest > self.as_of):
+            return self.as_of
+        return newest
+
+    @property
+    def degraded(self) -> tuple[str, ...]:
+        """Why anything was left out so far."""
+        return tuple(self.problems)
+
+    def rank(self, request: SearchRequest) -> Ranking:
+        """The full ranking of a request, with the reason where it is empty."""
+        if self.as_of is not None:
+            until = request.filters.until
+            until = self.as_of if until is None else min(until, self.as_of)
+            filters = dataclasses.replace(request.filters, until=until)
+            request = dataclasses.replace(request, filters=filters)
+        vector = None
+        if self.encoder is not None and self.index.has_vectors:
+            vector, problem = self.encoder.vector(request.text)
+            if problem:
+                self.problems[problem] = None
+        reference = self.reference or self.latest
+        query = read_query(request.text, vector=vector, reference=reference)
+        return search(self.index, request, query)
+
+    def search(self, request: SearchRequest) -> tuple[Hit, ...]:
+        """Hits, best first."""
+        return self.rank(request).hits
+
+    def get(self, ids: Sequence[str]) -> list[Turn | Item]:
+        """Live entries in the order of `ids`; absent ones are left out."""
+        return self.reader.get(ids)
+
+    def neighbours(self, turn_id: str, *, before: int, after: int) -> list[Turn]:
+        """The turn with its neighbours in the same session, in order; empty for an item."""
+        ids = self.index.neighbours(turn_id, before=before, after=after)
+        turns = [value for value in self.reader.get(ids) if isinstance(value, Turn)]
+        return [turn for turn in turns if self._seen(turn)]
+
+    def _seen(self, turn: Turn) -> bool:
+        """False for what was said after `as_of`."""
+        return self.as_of is None or (turn.said_at is not None and turn.said_at <= self.as_of)

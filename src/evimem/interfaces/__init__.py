@@ -1,0 +1,1 @@
+"""Faces to the outside: parse, one call of Memory, format. No logic."""

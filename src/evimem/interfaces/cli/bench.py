@@ -1,0 +1,223 @@
+"""`evimem bench`: retrieval, answers and speed, each with a table, a JSON file, maybe a plot.
+
+Benchmark files are the user's own; nothing of them is written but ids and figures.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from evimem import __version__
+from evimem.compose import Memory, SystemClock, build_embedder
+from evimem.errors import SettingsError
+from evimem.eval import speed_bench, suite
+from evimem.eval.answer_bench import answer_table
+from evimem.eval.peer import SqliteVecPeer
+from evimem.eval.report import plot, table, write_report
+from evimem.eval.vector_cache import CachedEmbedder
+from evimem.interfaces.cli.common import (
+    bank_option,
+    emit_json,
+    failing_clearly,
+    json_option,
+    progress_bar,
+)
+from evimem.ports import Embedder
+from evimem.recipes import RECIPES
+from evimem.settings import Settings
+from evimem.storage.sqlite import SqliteStore
+
+__all__ = ["COMMANDS"]
+
+Progress = Callable[[int, int, str], None]
+
+
+def _code() -> str:
+    """Version, and the commit where this runs from a checkout."""
+    done = subprocess.run(
+        ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    commit = done.stdout.strip()
+    return f"evimem {__version__}" + (f" at {commit}" if commit else "")
+
+
+def _data(given: str | None, settings: Settings) -> Path:
+    if given:
+        return Path(given)
+    if settings.data is not None:
+        return settings.data
+    raise SettingsError("no benchmark files: give --data PATH or set EVIMEM_DATA")
+
+
+@contextmanager
+def _embedder(settings: Settings, cache: Path | None) -> Iterator[Embedder | None]:
+    """The configured embedder, with its vectors kept on disk between runs."""
+    made = build_embedder(settings)
+    if made is None:
+        yield None
+        return
+    folder = cache or settings.path.parent / "bench-vectors"
+    with CachedEmbedder(made, folder) as cached:
+        yield cached
+
+
+@contextmanager
+def _progress(quiet: bool) -> Iterator[Progress]:
+    with progress_bar(quiet=quiet) as show:
+        yield lambda done, total, label: show(label, done, total)
+
+
+@click.group()
+def bench() -> None:
+    """Measure retrieval, answers and speed."""
+
+
+def _data_options(command: Callable[..., None]) -> Callable[..., None]:
+    for option in (
+        click.option("--data", metavar="PATH", help="Benchmark file or folder [EVIMEM_DATA]."),
+        click.option(
+            "--dataset", "datasets", multiple=True, type=click.Choice(sorted(suite.PARTS))
+        ),
+        click.option(
+            "--part", "splits", multiple=True, type=click.Choice(("tune", "report", "all"))
+        ),
+        click.option(
+            "--out", type=click.Path(path_type=Path), default=Path("out"), show_default=True,
+            help="Folder for the report.",
+        ),
+        click.option(
+            "--cache", type=click.Path(path_type=Path), help="Folder of vectors kept between runs."
+        ),
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+@bench.command()
+@_data_options
+@click.option("--detail", is_flag=True, help="Per category and number of gold turns too.")
+@bank_option
+@json_option
+@failing_clearly
+def retrieval(
+    data: str | None,
+    datasets: tuple[str, ...],
+    splits: tuple[str, ...],
+    out: Path,
+    cache: Path | None,
+    detail: bool,
+    path: str | None,
+    bank: str | None,
+    as_json: bool,
+) -> None:
+    """Recall, complete-evidence coverage and its curve for every ranking and for `lite`.
+
+    \b
+    Example:
+      evimem bench retrieval --data locomo10.json --part report
+    """
+    settings = Settings.load(path=path, bank=bank)
+    parts = suite.parts_of(_data(data, settings), datasets=datasets, splits=splits)
+    with _embedder(settings, cache) as embedder, _progress(as_json) as progress:
+        report = suite.retrieval(parts, embedder=embedder, code=_code(), on_progress=progress)
+    write_report(report, out / "retrieval.json")
+    plot(report.parts, out / "retrieval.svg")
+    if as_json:
+        emit_json(report)
+        return
+    for part in report.parts:
+        click.echo(table(part, groups=("*",) if detail else ("overall",)) + "\n")
+    for note in report.notes:
+        click.echo(f"note: {note}")
+    click.echo(f"written: {out / 'retrieval.json'}, {out / 'retrieval.svg'}")
+
+
+@bench.command()
+@_data_options
+@click.option("--recipe", type=click.Choice(sorted(RECIPES)), default="lite", show_default=True)
+@bank_option
+@json_option
+@failing_clearly
+def answers(
+    data: str | None,
+    datasets: tuple[str, ...],
+    splits: tuple[str, ...],
+    out: Path,
+    cache: Path | None,
+    recipe: str,
+    path: str | None,
+    bank: str | None,
+    as_json: bool,
+) -> None:
+    """Dates of "when" questions, and saying "not in memory": scored by rule, no judge model.
+
+    \b
+    Example:
+      evimem bench answers --data locomo10.json --part report
+    """
+    settings = Settings.load(path=path, bank=bank)
+    parts = suite.parts_of(_data(data, settings), datasets=datasets, splits=splits)
+    with _embedder(settings, cache) as embedder, _progress(as_json) as progress:
+        reports = suite.answers(
+            parts, embedder=embedder, code=_code(), recipe=recipe, on_progress=progress
+        )
+    for report in reports:
+        write_report(report, out / f"answers-{report.dataset}-{report.split}.json")
+    if as_json:
+        emit_json(reports)
+        return
+    for report in reports:
+        click.echo(answer_table(report) + "\n")
+
+
+def _targets() -> Mapping[str, speed_bench.TargetFactory]:
+    def ours(folder: Path, embedder: Embedder) -> speed_bench.SpeedTarget:
+        clock = SystemClock()
+        store = SqliteStore.open(folder / "m.evimem", clock=clock)
+        return speed_bench.MemoryTarget(Memory(store, clock=clock, embedder=embedder))
+
+    return {"evimem": ours, SqliteVecPeer.name: SqliteVecPeer}
+
+
+@bench.command()
+@click.option("--smoke", is_flag=True, help="A thousand turns only: seconds.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), default=Path("out"), show_default=True,
+    help="Folder for the report.",
+)  # fmt: skip
+@bank_option
+@json_option
+@failing_clearly
+def speed(smoke: bool, out: Path, path: str | None, bank: str | None, as_json: bool) -> None:
+    """Import, embedding and search rates and memory, beside SQLite FTS5 + sqlite-vec.
+
+    \b
+    Example:
+      evimem bench speed --smoke
+    """
+    settings = Settings.load(path=path, bank=bank)
+    with _progress(as_json) as progress:
+        report = speed_bench.run(
+            _targets(),
+            sizes=(1_000,) if smoke else speed_bench.SIZES,
+            many_banks=None if smoke else speed_bench.MANY_BANKS,
+            manifest={"code": _code()},
+            encoder=build_embedder(settings),
+            on_progress=progress,
+        )
+    write_report(report, out / "speed.json")
+    if as_json:
+        emit_json(report)
+    else:
+        click.echo(speed_bench.speed_table(report))
+
+
+COMMANDS = (bench,)

@@ -1,0 +1,171 @@
+"""Commands that look after the store: banks, where, embed, reindex, backup, doctor."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from evimem.interfaces.cli.common import (
+    EXIT_FAILED_ITEMS,
+    bank_option,
+    emit_json,
+    failing_clearly,
+    json_option,
+    open_memory,
+    out,
+    progress_bar,
+)
+from evimem.ports import BankStats
+from evimem.settings import Settings
+
+__all__ = ["COMMANDS"]
+
+
+@click.command()
+@bank_option
+@json_option
+@failing_clearly
+def banks(path: str | None, bank: str | None, as_json: bool) -> None:
+    """List the banks of the file with their counts.
+
+    \b
+    Example:
+      evimem banks --json
+    """
+    with open_memory(path, bank) as memory:
+        found = memory.banks()
+    if as_json:
+        emit_json(found)
+        return
+    if not found:
+        click.echo("no bank yet: `evimem import` or `evimem add` makes one")
+    for stats in found:
+        out().print(_bank_line(stats), markup=False)
+
+
+def _bank_line(stats: BankStats) -> str:
+    items = sum(stats.items.values())
+    return (
+        f"{stats.bank}: {stats.turns} turns in {stats.sessions} sessions, {items} derived items, "
+        f"{stats.vectors} with vectors ({stats.pending} pending), {stats.traces} traces, "
+        f"embedder {stats.embedder or 'none yet'}"
+    )
+
+
+@click.command()
+@bank_option
+@json_option
+@failing_clearly
+def where(path: str | None, bank: str | None, as_json: bool) -> None:
+    """Print which bank file and bank the other commands use, and why.
+
+    \b
+    Example:
+      evimem where
+    """
+    settings = Settings.load(path=path, bank=bank)
+    found = {
+        "path": str(settings.path),
+        "set_by": settings.path_from,
+        "exists": settings.path.exists(),
+        "bank": settings.bank,
+        "embedder": settings.embedder,
+    }
+    if as_json:
+        emit_json(found)
+        return
+    for key, value in found.items():
+        click.echo(f"{key}: {value}")
+
+
+@click.command()
+@bank_option
+@json_option
+@failing_clearly
+def embed(path: str | None, bank: str | None, as_json: bool) -> None:
+    """Add the vectors that are missing.
+
+    \b
+    Example:
+      evimem embed
+    """
+    with open_memory(path, bank) as memory, progress_bar(quiet=as_json) as progress:
+        done = memory.embed(progress=progress)
+    if as_json:
+        emit_json({"embedded": done})
+    else:
+        click.echo(f"{done} entries got a vector")
+
+
+@click.command()
+@bank_option
+@json_option
+@failing_clearly
+def reindex(path: str | None, bank: str | None, as_json: bool) -> None:
+    """Make tokens and vectors anew, with this version and the configured embedder.
+
+    \b
+    Example:
+      evimem reindex --bank work
+    """
+    with open_memory(path, bank) as memory, progress_bar(quiet=as_json) as progress:
+        done = memory.reindex(progress=progress)
+    if as_json:
+        emit_json({"embedded": done})
+    else:
+        click.echo(f"tokens renewed; {done} entries got a vector")
+
+
+@click.command()
+@click.argument("target", type=click.Path(path_type=Path))
+@bank_option
+@json_option
+@failing_clearly
+def backup(target: Path, path: str | None, bank: str | None, as_json: bool) -> None:
+    """A consistent copy of the whole bank file, while others write.
+
+    \b
+    Example:
+      evimem backup memory-2024-03-05.evimem
+    """
+    with open_memory(path, bank) as memory:
+        memory.backup(target)
+    if as_json:
+        emit_json({"backup": str(target)})
+    else:
+        click.echo(f"copied to {target}")
+
+
+@click.command()
+@bank_option
+@json_option
+@failing_clearly
+def doctor(path: str | None, bank: str | None, as_json: bool) -> None:
+    """Check the bank file, the embedder, counts and checksums, and say what to do.
+
+    \b
+    Example:
+      evimem doctor
+    """
+    with open_memory(path, bank) as memory:
+        report = memory.doctor()
+    if as_json:
+        emit_json(report)
+    else:
+        console = out()
+        for key, value in report.facts.items():
+            console.print(f"{key}: {value}", markup=False)
+        for stats in report.banks:
+            console.print(_bank_line(stats), markup=False)
+        for problem in report.problems:
+            style = "red" if problem.severity == "error" else "yellow"
+            console.print(f"{problem.severity}: {problem.what}", style=style, markup=False)
+            console.print(f"  do: {problem.todo}", markup=False)
+        if report.healthy:
+            console.print("all is well", style="green")
+    if not report.healthy:
+        raise SystemExit(EXIT_FAILED_ITEMS)
+
+
+COMMANDS = (banks, where, embed, reindex, backup, doctor)

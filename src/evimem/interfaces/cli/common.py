@@ -1,0 +1,189 @@
+"""What all commands share: options, opening the memory, JSON output, exit codes, progress."""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Any, NoReturn, TypeVar
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import click
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
+
+from evimem.compose import Memory
+from evimem.errors import EvimemError, ProviderError, StorageError, UsageError
+from evimem.model.codec import to_json
+from evimem.settings import Settings
+
+__all__ = [
+    "EXIT_FAILED_ITEMS",
+    "EXIT_NOTHING",
+    "bank_option",
+    "emit_json",
+    "failing_clearly",
+    "json_option",
+    "open_memory",
+    "out",
+    "parse_time",
+    "progress_bar",
+]
+
+EXIT_NOTHING = 1
+"""The command worked and found nothing: no hit, not in memory."""
+EXIT_USAGE = 2
+"""The command cannot be carried out as given."""
+EXIT_FAILED_ITEMS = 3
+"""The command worked and some items failed, or doctor found a problem."""
+EXIT_STORAGE = 4
+"""The bank's file failed."""
+EXIT_PROVIDER = 5
+"""An embedder or endpoint failed."""
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def out() -> Console:
+    """The console for people; made per call so that a test's capture is respected."""
+    return Console(highlight=False, soft_wrap=True)
+
+
+def bank_option(command: F) -> F:
+    """--bank and --path, the same on every command."""
+    command = click.option(
+        "--path", metavar="FILE", help="The bank file [default: EVIMEM_PATH or the data folder]."
+    )(command)
+    return click.option(
+        "--bank", metavar="NAME", help='The bank in it [default: EVIMEM_BANK or "default"].'
+    )(command)
+
+
+def json_option(command: F) -> F:
+    """--json, the same on every command."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
+
+
+@contextmanager
+def open_memory(path: str | None, bank: str | None, *, read_only: bool = False) -> Iterator[Memory]:
+    """The memory that the options and settings name; closed at the end."""
+    settings = Settings.load(path=path, bank=bank)
+    with Memory.from_settings(settings, read_only=read_only) as memory:
+        yield memory
+
+
+def emit_json(value: Any) -> None:
+    """One JSON document on standard output, with real characters."""
+    text = json.dumps(to_json(value), ensure_ascii=False, indent=2)
+    sys.stdout.buffer.write(text.encode("utf-8", "replace") + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def failing_clearly(command: F) -> F:
+    """Errors raised on purpose become one clear message and an exit code that scripts can use."""
+
+    @functools.wraps(command)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return command(*args, **kwargs)
+        except EvimemError as error:
+            _fail(error, as_json=bool(kwargs.get("as_json")))
+
+    return wrapped  # type: ignore[return-value]  # functools.wraps keeps the signature
+
+
+def _fail(error: EvimemError, *, as_json: bool) -> NoReturn:
+    code = EXIT_FAILED_ITEMS
+    if isinstance(error, UsageError):
+        code = EXIT_USAGE
+    elif isinstance(error, StorageError):
+        code = EXIT_STORAGE
+    elif isinstance(error, ProviderError):
+        code = EXIT_PROVIDER
+    if as_json:
+        emit_json({"error": {"type": type(error).__name__, "message": str(error)}})
+    click.echo(f"evimem: {error}", err=True)
+    raise SystemExit(code)
+
+
+_STAGES = {"store": "storing turns", "embed": "computing vectors"}
+
+
+@contextmanager
+def progress_bar(*, quiet: bool) -> Iterator[Callable[[str, int, int | None], None]]:
+    """A bar on standard error, one task per stage; nothing where output is not a terminal."""
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield lambda stage, done, total: None
+        return
+    with Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+    ) as bar:
+        tasks: dict[str, Any] = {}
+
+        def show(stage: str, done: int, total: int | None) -> None:
+            if stage not in tasks:
+                tasks[stage] = bar.add_task(_STAGES.get(stage, stage), total=total)
+            bar.update(tasks[stage], completed=done, total=total)
+
+        yield show
+
+
+def parse_time(value: str | None, *, tz: str, end: bool = False) -> datetime | None:
+    """A year, month, day or ISO 8601 time; `end` gives the last moment of it.
+
+    Raises:
+        UsageError: the value is none of these.
+    """
+    if value is None:
+        return None
+    zone = _zone(tz)
+    for form, step in (("%Y", "year"), ("%Y-%m", "month"), ("%Y-%m-%d", "day")):
+        try:
+            start = datetime.strptime(value, form).replace(tzinfo=zone)
+        except ValueError:
+            continue
+        return _last_moment(start, step) if end else start
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError as error:
+        raise UsageError(
+            f"time {value!r} is not a year, month, day or ISO 8601 time (2023, 2023-05, "
+            "2023-05-08, 2023-05-08T13:56)"
+        ) from error
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=zone)
+
+
+def _last_moment(start: datetime, step: str) -> datetime:
+    if step == "day":
+        following = start + timedelta(days=1)
+    elif step == "month":
+        following = (start.replace(day=28) + timedelta(days=4)).replace(day=1)
+    else:
+        following = start.replace(year=start.year + 1)
+    return following - timedelta(microseconds=1)
+
+
+def _zone(tz: str) -> tzinfo:
+    if tz.upper() in ("", "UTC"):
+        return UTC
+    try:
+        return ZoneInfo(tz)
+    except (ZoneInfoNotFoundError, ValueError) as error:
+        raise UsageError(f"no time zone {tz!r}: use a name such as Europe/Berlin") from error

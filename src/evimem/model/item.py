@@ -1,0 +1,64 @@
+"""What was derived from turns: facts, episodes, semantic facts, records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+from evimem.model.turn import JsonValue
+
+__all__ = ["DerivedKind", "Item", "Kind", "Link", "LinkRole"]
+
+DerivedKind = Literal["fact", "episode", "semantic", "record"]
+Kind = Literal["turn", "fact", "episode", "semantic", "record"]
+LinkRole = Literal["parent", "member", "source", "derived"]
+"""fact -> turn `parent`; episode -> turn `member`; semantic, record -> `source`; else `derived`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """A provenance edge from an item to what it came from."""
+
+    role: LinkRole
+    """What the target is to the item."""
+    target: str
+    """Id of a turn or item in the same bank."""
+    hidden: bool = False
+    """True where provenance is kept and not shown to a model (records of the manager)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """One derived memory. An item without a live source does not stay alive."""
+
+    item_id: str
+    """Stable id within the bank."""
+    kind: DerivedKind
+    """Which space it lives in."""
+    text: str
+    """The memory in words."""
+    links: tuple[Link, ...] = ()
+    """Where it came from, in order."""
+    session_id: str = ""
+    """Session of its source, empty where it spans several."""
+    speaker: str = ""
+    """Who it is about or from, where that is one person."""
+    said_at: datetime | None = None
+    """Time of its source, with zone."""
+    source_id: str = ""
+    """Id in an outside source, such as "mem0:<id>"."""
+    version: int = 1
+    """Grows by one with each revision."""
+    attrs: Mapping[str, JsonValue] = field(default_factory=dict)
+    """Keywords, topics, title and the like; JSON values only."""
+
+    def __post_init__(self) -> None:
+        if self.said_at is not None and self.said_at.tzinfo is None:
+            raise ValueError(f"said_at needs a zone, got {self.said_at!r} in item {self.item_id!r}")
+
+    @property
+    def body(self) -> str:
+        """What is searched and shown."""
+        return self.text

@@ -1,0 +1,18 @@
+"""What a text must be to be stored: valid Unicode."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["storable"]
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def storable(text: str) -> str:
+    """The text with each lone surrogate, which no encoding can hold, replaced by U+FFFD.
+
+    One character for one character, so offsets into the text stay right. Everything else, NUL and
+    direction marks included, is kept as it is.
+    """
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)

@@ -1,0 +1,1 @@
+"""The deterministic parts of recipe `lite`: no model, no key, no network."""

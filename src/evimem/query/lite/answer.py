@@ -1,0 +1,210 @@
+"""The answerer of `lite`: takes the answer out of the stored words, and never invents one.
+
+It ranks the sentences of what was viewed (`answer_rank`), asks whether they answer at all
+(`abstain`), and then takes out what the kind of question asks for: a time (`answer_when`), a
+part of a sentence (`answer_span`), several parts (`answer_list`), the newest value of a changed
+fact (`answer_change`), or the sentence as it stands. No model is involved.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from evimem.model.evidence import EvidenceItem, EvidenceState
+from evimem.query.lite.abstain import Judgement, judge
+from evimem.query.lite.answer_change import Value, cite_correction, correction_of, is_retold, newest
+from evimem.query.lite.answer_list import listed
+from evimem.query.lite.answer_polar import decide, is_polar, pick_option
+from evimem.query.lite.answer_rank import Piece, Reading, cite, read
+from evimem.query.lite.answer_span import shown
+from evimem.query.lite.answer_value import value_finder
+from evimem.query.lite.answer_when import When, day_words, resolve_when
+from evimem.query.lite.words import keys
+from evimem.query.parts import BankView, Draft
+
+__all__ = ["NOT_IN_MEMORY", "LiteAnswerer"]
+
+NOT_IN_MEMORY = "Not in memory."
+"""What an answer says when nothing stored supports one."""
+
+CHANGING = ("what", "how_many", "where", "who", "how_often")
+"""Kinds of questions whose answer has one value that may change."""
+LOOKED_FOR = {
+    "how_many": "the number",
+    "how_long": "the length of time",
+    "how_often": "how often",
+    "where": "the place",
+    "who": "the name",
+    "why": "the reason",
+}
+"""What a sentence lacks that answers such a question without naming it: the answer is partial."""
+CLOSE = 0.4
+"""A sentence this much below the best may still bring the value asked for."""
+FRONT = 8
+"""Sentences at most that are tried for the value."""
+
+
+_CLOCK_TIME = re.compile(r"\b(?:what|which) time\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class LiteAnswerer:
+    """Extracts the answer. Stateless, without settings."""
+
+    def answer(self, state: EvidenceState, view: BankView) -> Draft:
+        """The draft answer: every quote in its support is the body's text at that place."""
+        reading = read(state, view)
+        if not reading.pieces:
+            return Draft(
+                text=NOT_IN_MEMORY,
+                status="not_in_memory",
+                support=(),
+                missing="nothing stored has a word of the question in it",
+            )
+        judgement = judge(reading)
+        if not judgement.supported:
+            return _absent(judgement)
+        return _by_kind(reading, view)
+
+
+def _absent(judgement: Judgement) -> Draft:
+    return Draft(
+        text=NOT_IN_MEMORY,
+        status="not_in_memory",
+        support=_distinct([cite(p) for p in judgement.nearest]),
+        missing=judgement.missing,
+    )
+
+
+def _by_kind(reading: Reading, view: BankView) -> Draft:
+    kind = reading.analysis.kind
+    if kind == "when" and not _CLOCK_TIME.search(reading.analysis.text):
+        return _when(reading)
+    if is_polar(reading):
+        polar = decide(reading, view)
+        return _draft(polar.text, polar.support, reading)
+    if " or " in reading.analysis.text and (option := pick_option(reading)) is not None:
+        return _draft(option.text, option.support, reading)
+    if _asks_several(reading):
+        several = listed(reading)
+        return _draft(several.text, several.support, reading)
+    return _single(reading, view)
+
+
+def _asks_several(reading: Reading) -> bool:
+    """True if several members are asked for. Two names in a question are no sign of that."""
+    analysis = reading.analysis
+    if analysis.kind == "list":
+        return True
+    return analysis.several and analysis.kind in ("what", "who", "where") and bool(reading.person)
+
+
+def _when(reading: Reading) -> Draft:
+    found = resolve_when(reading)
+    if found is None:
+        best = best_piece(reading)
+        return Draft(
+            text=shown(best.sentence.text),
+            status="partial",
+            support=(cite(best),),
+            missing="when it was: the evidence has no time",
+        )
+    said = found.span is None
+    return Draft(
+        text=found.text,
+        status="partial" if said else "supported",
+        support=_distinct(_when_support(found)),
+        missing="a time of the event: this is the day it was told" if said else "",
+    )
+
+
+def _when_support(found: When) -> list[EvidenceItem]:
+    """The sentence that tells of the event, then the expression if it stands in another one."""
+    support = [cite(found.piece)]
+    span, sentence = found.span, found.piece.sentence
+    if span is not None and not sentence.start <= span.text_start < sentence.end:
+        support.append(cite(found.piece, start=span.text_start, end=span.text_end))
+    return support
+
+
+def _single(reading: Reading, view: BankView) -> Draft:
+    """One value, the newest where the fact changed; the best sentence where no rule finds one."""
+    find = value_finder(reading)
+    best = best_piece(reading)
+    if (back := correction_of(best, view)) is not None:
+        text = f"{shown(best.sentence.text)} Taken back later: {shown(back.sentence.text)}"
+        return _draft(text, [cite_correction(back, best), cite(best)], reading)
+    for piece in _front(reading, best):
+        span = find(piece)
+        if span is not None:
+            value = Value(piece=piece, span=span)
+            if reading.analysis.kind not in CHANGING:
+                return _value_draft(value, None, reading)
+            again = reading.analysis.kind in ("what", "how_many", "how_often")
+            last, before = newest(value, reading, find, again=again, now=_now(reading))
+            return _value_draft(last, before, reading)
+    sentence = _draft(shown(best.sentence.text), [cite(best)], reading)
+    lacking = LOOKED_FOR.get(reading.analysis.kind)
+    if lacking is None:
+        return sentence
+    missing = "; ".join(m for m in (lacking, sentence.missing) if m)
+    return dataclasses.replace(sentence, status="partial", missing=missing)
+
+
+def _front(reading: Reading, best: Piece) -> list[Piece]:
+    """The sentences that are about as good as the best, best first."""
+    near = [p for p in reading.own if p.score >= best.score - CLOSE]
+    return [best, *(p for p in near[:FRONT] if p is not best)]
+
+
+def best_piece(reading: Reading) -> Piece:
+    """The best sentence that tells, quotations last."""
+    mine = reading.own
+    return next((p for p in mine if not is_retold(p)), mine[0])
+
+
+def _value_draft(last: Value, before: Value | None, reading: Reading) -> Draft:
+    text = " ".join(last.span.text.split())
+    support = [cite(last.piece)]
+    if before is not None:
+        said = last.piece.entry.said_at
+        until = f", until {day_words(said.date())}" if said is not None else ""
+        text = f"{text} (earlier: {' '.join(before.span.text.split())}{until})"
+        support.append(cite(before.piece))
+    return _draft(text[:1].upper() + text[1:], support, reading)
+
+
+def _draft(text: str, support: Sequence[EvidenceItem], reading: Reading) -> Draft:
+    """An answer; partial where a name of the question stands in nothing that was viewed."""
+    unseen = _unseen_names(reading)
+    return Draft(
+        text=text,
+        status="partial" if unseen else "supported",
+        support=_distinct(support),
+        missing=f"anything that names {', '.join(unseen)}" if unseen else "",
+    )
+
+
+def _unseen_names(reading: Reading) -> list[str]:
+    seen = {k for p in reading.pieces for k in p.matched}
+    unseen = []
+    for name in reading.analysis.names:
+        if reading.analysis.text.startswith(name):
+            continue  # capital because it is the first word
+        wanted = set(keys(name)) & reading.weights.keys()
+        if wanted and not wanted & seen:
+            unseen.append(name)
+    return unseen
+
+
+def _now(reading: Reading) -> datetime | None:
+    asked = reading.question.asked_at
+    return datetime.fromisoformat(asked) if asked is not None else None
+
+
+def _distinct(support: Sequence[EvidenceItem]) -> tuple[EvidenceItem, ...]:
+    return tuple({(e.item_id, e.start, e.end): e for e in support}.values())

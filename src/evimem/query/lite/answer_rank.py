@@ -1,0 +1,317 @@
+"""Which stored sentences fit a question best, for the answerer of `lite`.
+
+Every viewed turn is cut into sentences; each gets one score from its turn's place in the search
+for the question, the question's words it holds, who said it, and whether it asks or tells. The
+constants were chosen with `dev/fit_answer.py` on the tuning conversations.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from evimem.model.evidence import EvidenceItem, EvidenceState, Question
+from evimem.model.item import Item
+from evimem.model.search import Hit, SearchRequest
+from evimem.model.turn import Turn
+from evimem.query.lite.kinds import examples_of
+from evimem.query.lite.packager import entry_id
+from evimem.query.lite.question import Analysis, analyse
+from evimem.query.lite.sentences import Sentence, rarity, sentences
+from evimem.query.lite.words import key, keys
+from evimem.query.parts import BankView
+
+__all__ = ["Piece", "Reading", "cite", "read", "speaker_is_user"]
+
+DEPTH = 100
+"""Hits of the question itself that are looked at; deeper ones count as the last of them."""
+
+MAX_VIEWED = 200
+"""Viewed entries that are read at most, first viewed first."""
+
+W_PLACE = 1.0
+"""Weight of the turn's place in the search for the question (0..1)."""
+W_WORDS = 0.6
+"""Weight of the question's words that the sentence holds (0..1)."""
+W_ASKS = 0.5
+"""Penalty of a sentence that asks."""
+W_CONTENT = 0.15
+"""Bonus of a sentence with content: full from CONTENT_WORDS content words on."""
+CONTENT_WORDS = 4
+"""Content words of a full sentence; "Thanks, Ana!" has one."""
+W_CAPTION = 0.3
+"""Penalty of a picture's caption."""
+W_TURN_ASKS = 0.15
+"""Penalty of every sentence of a turn that ends by asking: its place owes much to the question."""
+W_ACCEPTED = 0.1
+"""Bonus of an entry that the assessor accepted."""
+
+W_REPLY = 0.8
+"""Weight of the question's words that a sentence holds together with the question it replies to:
+the turn before it, where another person asked. Not used for when-questions: who replies with a
+time says what happened as well."""
+
+_WORDS_OF_ASKING = """say said tell told describe feel felt think thought mention according long old
+often does kind type photo share happen main"""
+_ASKING = frozenset(keys(_WORDS_OF_ASKING))
+CAPTION_MARK = "[picture: "
+_KINDS = """activity hobby pastime sport exercise instrument pet animal food dish dessert drink
+country city state vehicle language color colour flower plant clothes jewelry device"""
+_NO_THINGS = frozenset(("got", "new", "went", "shelter", "rescue", "class", "lesson", "gear"))
+_CONCRETE = frozenset(keys(_KINDS))
+ASKED = "asked"
+"""Name of the ranking's feature for the person asked about."""
+_SHORT_NAME = 3
+_FIRST_PERSON = re.compile(r"\b(?:i|me|my|mine|we|our|us)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """One sentence of a viewed entry, scored."""
+
+    entry: Turn | Item
+    """The entry."""
+    entry_id: str
+    """Its id."""
+    sentence: Sentence
+    """The sentence: a span of the entry's body."""
+    score: float
+    """How well it fits; comparable within one question."""
+    place: float
+    """The turn's place in the search for the question: 1 best, 0 at DEPTH or below."""
+    words: float
+    """Share of the question's word weight that the sentence holds."""
+    matched: frozenset[str]
+    """Keys of the question that the sentence holds."""
+    reply: float
+    """The same for the sentence with the question it replies to; 0 where it replies to none."""
+    own: bool | None
+    """True if the one person whom the question names said it, False if another did, None where
+    the question names nobody or several."""
+    asks: bool
+    """True if it is a question."""
+    round: int
+    """Round that accepted the entry; the state's last round where none did."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """A question with everything viewed for it, ranked."""
+
+    question: Question
+    """The question."""
+    analysis: Analysis
+    """What it asks for."""
+    person: str
+    """The one speaker whom the question is about; empty if it names none or several."""
+    speakers: tuple[str, ...]
+    """All speakers of the bank."""
+    examples: frozenset[str]
+    """Keys of common examples of what is asked for; empty where none are known."""
+    pieces: tuple[Piece, ...]
+    """All sentences, best first."""
+    weights: Mapping[str, float]
+    """Weight per key of the question: rare ones near 1."""
+
+    @property
+    def own(self) -> tuple[Piece, ...]:
+        """Pieces that tell something and may answer, best first: those of the person whom the
+        question is about where there are any, else all that tell, else all."""
+        telling = self.telling
+        return tuple(p for p in telling if p.own is not False) or telling or self.pieces
+
+    @property
+    def telling(self) -> tuple[Piece, ...]:
+        """Pieces that tell something, best first."""
+        return tuple(p for p in self.pieces if not p.asks)
+
+
+def read(state: EvidenceState, view: BankView) -> Reading:
+    """Ranks every sentence of what was viewed.
+
+    Args:
+        state: the question with its viewed ids and accepted evidence.
+        view: the bank; it is searched once more for the question itself, which the first round
+            did too, because places in that search are what the scores rest on.
+    """
+    question = state.question
+    analysis = analyse(question.text, speakers=view.speakers)
+    person = about(analysis, view.speakers)
+    entries = view.get(state.viewed[:MAX_VIEWED])
+    hits = view.search(SearchRequest(text=question.text, k=DEPTH)) if entries else ()
+    places = _places(hits)
+    bodies = [entry.body for entry in entries]
+    weights = rarity(_wanted(analysis, person, bodies), bodies)
+    accepted = {item.item_id: item.round for item in reversed(state.evidence)}
+    asked = _asked_before(entries)
+    known = examples(analysis)
+    kind = key(analysis.focus[-1]) if known else ""
+    pieces: list[Piece] = []
+    for entry in entries:
+        ident = entry_id(entry)
+        given = _Given(
+            ident=ident,
+            place=places.get(ident, 0.0),
+            own=entry.speaker == person if person else None,
+            accepted=ident in accepted,
+            round=accepted.get(ident, state.round),
+            asked=asked.get(ident, frozenset()),
+            kind=kind,
+            examples=known,
+            reply_weight=0.0 if analysis.kind == "when" else W_REPLY,
+        )
+        pieces.extend(_pieces_of(entry, weights, given))
+    pieces.sort(key=lambda p: (-p.score, -p.place, p.entry_id, p.sentence.start))
+    return Reading(
+        question=question,
+        analysis=analysis,
+        person=person,
+        speakers=tuple(view.speakers),
+        examples=examples(analysis),
+        pieces=tuple(pieces),
+        weights=weights,
+    )
+
+
+def _wanted(analysis: Analysis, person: str, bodies: Sequence[str]) -> list[str]:
+    """The question's keys that evidence should hold: no words of asking, no short name, and of
+    "A or B" not the one that nothing speaks of."""
+    short = {key(n) for n in analysis.names if person.casefold().startswith(n.casefold())}
+    wanted = [k for k in analysis.keys if k not in _ASKING and k not in short]
+    if " or " not in analysis.text:
+        return wanted
+    told = {k for body in bodies for k in keys(body)}
+    return [k for k in wanted if k in told] or wanted
+
+
+def examples(analysis: Analysis) -> frozenset[str]:
+    """Keys of common examples of what is asked for ("pets": "cat", ...), without the question's own
+    words; empty where the examples of that kind are no answers ("goals": "hope", "plan")."""
+    head = analysis.focus[-1:]
+    if not head or key(head[0]) not in _CONCRETE:
+        return frozenset()
+    things = [e for e in examples_of(head) if not e.endswith("ed") and e not in _NO_THINGS]
+    return frozenset(keys(" ".join(things))) - set(keys(analysis.text))
+
+
+def about(analysis: Analysis, speakers: Sequence[str]) -> str:
+    """The one speaker whom a question is about; empty if there is no such one.
+
+    "I" and "my" mean the user where the bank holds a chat of a user with an assistant.
+    """
+    if len(analysis.speakers) == 1:
+        return analysis.speakers[0]
+    if not analysis.speakers and (short := _by_short_name(analysis.names, speakers)):
+        return short
+    if not analysis.speakers and _FIRST_PERSON.search(analysis.text):
+        return next((s for s in speakers if speaker_is_user(s)), "")
+    return ""
+
+
+def _by_short_name(names: Sequence[str], speakers: Sequence[str]) -> str:
+    """The one speaker whose name begins with a name of the question ("Mel" for "Melanie")."""
+    low = [n.casefold() for n in names if len(n) >= _SHORT_NAME]
+    found = {s for s in speakers for n in low if s.casefold().startswith(n)}
+    return found.pop() if len(found) == 1 else ""
+
+
+def speaker_is_user(speaker: str) -> bool:
+    """True for the user's side of a chat with an assistant."""
+    return speaker.casefold() in ("user", "human")
+
+
+def cite(piece: Piece, *, start: int | None = None, end: int | None = None) -> EvidenceItem:
+    """The evidence item of a piece, or of the part body[start:end] of its entry."""
+    a = piece.sentence.start if start is None else start
+    b = piece.sentence.end if end is None else end
+    return EvidenceItem(
+        item_id=piece.entry_id,
+        quote=piece.entry.body[a:b],
+        start=a,
+        end=b,
+        round=max(piece.round, 1),
+    )
+
+
+def _places(hits: Sequence[Hit]) -> dict[str, float]:
+    """Hits' scores scaled so that the best is 1 and the worst 0.
+
+    What the ranking gives for being said by the person asked about is taken out, so that both
+    sides can be compared; the answer is then looked for on the person's own side.
+    """
+    neutral = {hit.item_id: hit.score - hit.scores.get(ASKED, 0.0) for hit in hits}
+    if not neutral:
+        return {}
+    top, low = max(neutral.values()), min(neutral.values())
+    spread = (top - low) or 1.0
+    return {one: (score - low) / spread for one, score in neutral.items()}
+
+
+def _asked_before(entries: Sequence[Turn | Item]) -> dict[str, frozenset[str]]:
+    """Per turn the keys of what another person asked right before it, as far as that was viewed."""
+    turns = {(e.session_id, e.index): e for e in entries if isinstance(e, Turn)}
+    asked = {}
+    for (session, index), turn in turns.items():
+        before = turns.get((session, index - 1))
+        if before is not None and before.speaker != turn.speaker:
+            found = [s.text for s in sentences(before.body) if _asks(s.text)]
+            if found:
+                asked[turn.turn_id] = frozenset(keys(" ".join(found)))
+    return asked
+
+
+def _asks(text: str) -> bool:
+    return text.rstrip("\"'”’)").endswith("?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Given:
+    """What is the same for all sentences of one entry; fields as in `Piece`."""
+
+    ident: str
+    place: float
+    own: bool | None
+    accepted: bool
+    round: int
+    asked: frozenset[str]
+    reply_weight: float
+    kind: str
+    examples: frozenset[str]
+
+
+def _pieces_of(entry: Turn | Item, weights: Mapping[str, float], given: _Given) -> list[Piece]:
+    total = sum(weights.values()) or 1.0
+    pieces = []
+    parts = sentences(entry.body)
+    words_said = [p for p in parts if not p.text.startswith(CAPTION_MARK)]
+    turn_asks = bool(words_said) and _asks(words_said[-1].text)
+    for part in parts:
+        held = frozenset(keys(part.text))
+        if not given.examples.isdisjoint(held):
+            held |= {given.kind}  # "cat" is as good as "pet"
+        words = sum(w for k, w in weights.items() if k in held) / total
+        both = sum(w for k, w in weights.items() if k in held or k in given.asked) / total
+        reply = both if given.asked else 0.0
+        asks = _asks(part.text)
+        score = W_PLACE * given.place + W_WORDS * words + given.reply_weight * reply
+        score += W_CONTENT * min(len(held), CONTENT_WORDS) / CONTENT_WORDS
+        score -= W_CAPTION * part.text.startswith(CAPTION_MARK)
+        score -= W_TURN_ASKS * turn_asks
+        score += W_ACCEPTED * given.accepted - W_ASKS * asks
+        pieces.append(
+            Piece(
+                entry=entry,
+                entry_id=given.ident,
+                sentence=part,
+                score=score,
+                place=given.place,
+                words=words,
+                matched=held & weights.keys(),
+                reply=reply,
+                own=given.own,
+                asks=asks,
+                round=given.round,
+            )
+        )
+    return pieces

@@ -1,0 +1,156 @@
+"""Answers to when-questions: the time that the best evidence names, resolved and put in words.
+
+A relative expression ("yesterday") is resolved against the time its turn was said. Where the
+evidence names no time, `lite` answers with the day it was said: people mostly tell what has just
+happened. That is this recipe's policy and the draft says so in `missing`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+
+import numpy as np
+
+from evimem.model.item import Item
+from evimem.model.time import TimeSpan
+from evimem.model.turn import Turn
+from evimem.query.lite.answer_rank import Piece, Reading
+from evimem.query.lite.sentences import Sentence
+from evimem.temporal import (
+    DateTarget,
+    date_targets,
+    dates_in_question,
+    find,
+    overlap_scores,
+    render_answer,
+)
+
+__all__ = ["When", "day_words", "resolve_when", "spans_in"]
+
+POOL = 12
+"""Entries that compete for the time."""
+DATED_POOL = 60
+"""The same where the question names a date: what fits it may be far down."""
+PER_ENTRY = 3
+"""Sentences of an entry that may stand for it."""
+IN_SENTENCE = 0.5
+"""Bonus where the sentence itself names a time."""
+IN_TURN = 0.2
+"""Bonus where another sentence of the turn does."""
+FITS_DATE = 1.0
+"""Bonus where the time is one that the question names ("in June"); as much is taken off where it
+is another."""
+LONG = 62
+"""Days of a time from which on it meets any month and so proves nothing."""
+LOOSE = -0.1
+"""Bonus of "recently", which is hardly a time: the day it was told is the better answer."""
+TENSE = 0.3
+"""Penalty of a time on the wrong side of the turn: a plan for what the question says happened, or
+the past for what it says is planned."""
+
+_PLANNED = re.compile(
+    r"\b(?:will|planning|plans?|planned|going to|is|are|upcoming|next|scheduled|intends?)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class When:
+    """A time and where it stands."""
+
+    text: str
+    """The time in words, as an answer."""
+    piece: Piece
+    """The sentence that tells of the event."""
+    span: TimeSpan | None
+    """The expression; None where the time is the day the turn was said."""
+
+
+def spans_in(entry: Turn | Item) -> tuple[TimeSpan, ...]:
+    """Time expressions of an entry, resolved against the day it was said; none if unknown."""
+    if entry.said_at is None:
+        return ()
+    return tuple(s for s in find(entry.body, entry.said_at.date()) if s.start or s.end)
+
+
+def resolve_when(reading: Reading) -> When | None:
+    """The time that answers, or None where no evidence has one at all."""
+    asked_at = reading.question.asked_at
+    reference = datetime.fromisoformat(asked_at).date() if asked_at is not None else None
+    targets = date_targets(dates_in_question(reading.question.text, reference))
+    best: When | None = None
+    best_score = float("-inf")
+    for piece in _pool(reading, DATED_POOL if targets else POOL):
+        for score, when in _offers(piece, reading, targets):
+            if score > best_score:
+                best, best_score = when, score
+    return best
+
+
+def _pool(reading: Reading, size: int) -> Iterator[Piece]:
+    """The three best telling sentences of each of the `size` best entries, best first; the person's
+    own where there are any."""
+    seen: dict[str, int] = {}
+    for piece in reading.own:
+        if piece.entry_id not in seen and len(seen) >= size:
+            continue
+        count = seen.get(piece.entry_id, 0)
+        seen[piece.entry_id] = count + 1
+        if count < PER_ENTRY:
+            yield piece
+
+
+def _offers(
+    piece: Piece, reading: Reading, targets: Sequence[DateTarget]
+) -> Iterator[tuple[float, When]]:
+    """Times that a piece offers, each with its score."""
+    said = piece.entry.said_at
+    if said is None:
+        return
+    planned = _PLANNED.search(reading.question.text) is not None
+    for span in spans_in(piece.entry):
+        score = piece.score + _bonus(span, piece.sentence)
+        score += _fit(span.start, span.end, targets)
+        score -= TENSE * _wrong_side(span, said.date(), planned=planned)
+        yield score, When(text=render_answer(span), piece=piece, span=span)
+    day = said.date()
+    yield piece.score + _fit(day, day, targets), When(text=day_words(day), piece=piece, span=None)
+
+
+def _bonus(span: TimeSpan, sentence: Sentence) -> float:
+    if span.rule == "recently":
+        return LOOSE
+    return IN_SENTENCE if _inside(span, sentence) else IN_TURN
+
+
+def _inside(span: TimeSpan, sentence: Sentence) -> bool:
+    return sentence.start <= span.text_start and span.text_end <= sentence.end
+
+
+def day_words(day: date) -> str:
+    """A calendar day as answers show it: "7 May 2023"."""
+    return f"{day.day} {day:%B} {day.year}"
+
+
+def _fit(start: date | None, end: date | None, targets: Sequence[DateTarget]) -> float:
+    """FITS_DATE if the time meets a date that the question names, less as much if it meets none;
+    0 where the question names none."""
+    if not targets:
+        return 0.0
+    first, last = start or end, end or start
+    if first is None or last is None:
+        return 0.0
+    days = np.array([first.toordinal()]), np.array([last.toordinal()])
+    if overlap_scores(targets, *days)[0] <= 0:
+        return -FITS_DATE
+    return FITS_DATE if (last - first).days <= LONG else 0.0
+
+
+def _wrong_side(span: TimeSpan, said: date, *, planned: bool) -> bool:
+    """True for the past where a plan is asked for, or what is to come where it is not."""
+    if planned:
+        return span.end is not None and span.end < said
+    return span.start is not None and span.start > said

@@ -1,0 +1,58 @@
+"""Examples of the kinds of things that people ask for ("pets" -> dog, cat, turtle, ...).
+
+A list's members rarely share a word with the question; a search by common examples of the kind
+finds members that no word of the question would. The table is data: `data/kinds_en.txt`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+from evimem.query.lite.words import key
+
+__all__ = ["examples_of", "other_names_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """One line of the table."""
+
+    names: tuple[str, ...]
+    """Names of the kind, which are near-synonyms."""
+    examples: tuple[str, ...]
+    """Common examples."""
+
+
+@cache
+def _table() -> dict[str, tuple[_Kind, ...]]:
+    """Kinds by the key of each of their names."""
+    text = (resources.files("evimem.query.lite") / "data" / "kinds_en.txt").read_text("utf-8")
+    table: dict[str, tuple[_Kind, ...]] = {}
+    for line in text.splitlines():
+        if not line.strip() or line.startswith("#"):
+            continue
+        names, examples = line.split(":", 1)
+        kind = _Kind(tuple(names.replace("-", " ").split()), tuple(examples.split()))
+        for name in dict.fromkeys(map(key, kind.names)):
+            table[name] = (*table.get(name, ()), kind)
+    return table
+
+
+def _kinds(words: Iterable[str]) -> list[_Kind]:
+    return [kind for word in words for kind in _table().get(key(word), ())]
+
+
+def examples_of(words: Iterable[str]) -> tuple[str, ...]:
+    """Common examples of the kinds that the words name, each once, in the order of the table."""
+    return tuple(dict.fromkeys(e for kind in _kinds(words) for e in kind.examples))
+
+
+def other_names_of(words: Iterable[str]) -> tuple[str, ...]:
+    """Other names of the kinds that the words name: near-synonyms, without the words."""
+    words = tuple(words)
+    known = {key(word) for word in words}
+    names = (name for kind in _kinds(words) for name in kind.names)
+    return tuple(dict.fromkeys(name for name in names if key(name) not in known))

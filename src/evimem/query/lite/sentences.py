@@ -1,0 +1,116 @@
+"""Sentences of a turn as spans of its body, and how well each fits what is looked for.
+
+Every `Sentence` satisfies ``body[start:end] == text``, so it can be cited as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from evimem.query.lite.words import keys
+
+__all__ = ["MAX_SENTENCE", "Sentence", "SentenceMatch", "match_sentences", "rarity", "sentences"]
+
+MAX_SENTENCE = 600
+"""Characters of a sentence at most; longer ones are cut at a space into several, so that a quote
+of a text without punctuation stays bounded."""
+
+_END = re.compile(r"(?:[.!?…]+[\"'”’)\]]*(?=\s|$)|[。！？]+[」』”’)\]]*|\n+|(?=\[picture: ))")
+_ABBREVIATION = re.compile(
+    r"(?:^|[\s(\"'])(?:mr|mrs|ms|dr|prof|st|jr|sr|vs|etc|e\.g|i\.e|a\.m|p\.m|no|approx|[A-Z])\.$",
+    re.IGNORECASE,
+)
+_LOOK_BACK = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sentence:
+    """One sentence of a body."""
+
+    text: str
+    """The words, without space around them."""
+    start: int
+    """Offset in the body."""
+    end: int
+    """Offset one past the last character."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentenceMatch:
+    """A sentence with the looked-for keys that it holds."""
+
+    sentence: Sentence
+    """The sentence."""
+    score: float
+    """Share of the looked-for weight found in the sentence, in 0..1."""
+    matched: tuple[str, ...]
+    """Keys found, in the order looked for."""
+
+
+def sentences(body: str) -> tuple[Sentence, ...]:
+    """The body's sentences in order; the picture's caption is a sentence of its own.
+
+    Linear in the length of the body. Blank bodies have none.
+    """
+    found: list[Sentence] = []
+    begin = 0
+    for stop in _END.finditer(body):
+        end = stop.end()
+        if end <= begin or _is_abbreviation(body, begin, end):
+            continue
+        found.extend(_pieces(body, begin, end))
+        begin = end
+    found.extend(_pieces(body, begin, len(body)))
+    return tuple(found)
+
+
+def match_sentences(body: str, weights: Mapping[str, float]) -> tuple[SentenceMatch, ...]:
+    """Every sentence of the body with its match, best first (ties: in the order of the body).
+
+    Args:
+        body: a turn's body.
+        weights: looked-for keys (see `words.keys`) with their weights, for example from `rarity`.
+    """
+    total = sum(weights.values()) or 1.0
+    matches = []
+    for sentence in sentences(body):
+        held = frozenset(keys(sentence.text))
+        matched = tuple(k for k in weights if k in held)
+        score = sum(weights[k] for k in matched) / total
+        matches.append(SentenceMatch(sentence=sentence, score=score, matched=matched))
+    return tuple(sorted(matches, key=lambda m: (-m.score, m.sentence.start)))
+
+
+def rarity(wanted: Iterable[str], bodies: Sequence[str]) -> dict[str, float]:
+    """A weight per wanted key: 1 for a key in no body, falling to 0.1 for a key in all of them."""
+    held = [frozenset(keys(body)) for body in bodies]
+    weights = {}
+    for k in dict.fromkeys(wanted):
+        share = sum(k in one for one in held) / len(held) if held else 0.0
+        weights[k] = max(0.1, 1.0 - share)
+    return weights
+
+
+def _is_abbreviation(body: str, begin: int, end: int) -> bool:
+    if body[end - 1] != ".":
+        return False
+    return _ABBREVIATION.search(body[max(begin, end - _LOOK_BACK) : end]) is not None
+
+
+def _pieces(body: str, begin: int, end: int) -> list[Sentence]:
+    """The span without space around it, cut where it is longer than MAX_SENTENCE."""
+    pieces: list[Sentence] = []
+    while begin < end:
+        stop = end
+        if end - begin > MAX_SENTENCE:
+            space = body.rfind(" ", begin + MAX_SENTENCE // 2, begin + MAX_SENTENCE)
+            stop = space if space > 0 else begin + MAX_SENTENCE
+        text = body[begin:stop]
+        start = begin + len(text) - len(text.lstrip())
+        text = text.strip()
+        if text:
+            pieces.append(Sentence(text=text, start=start, end=start + len(text)))
+        begin = stop
+    return pieces

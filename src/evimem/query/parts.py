@@ -1,0 +1,158 @@
+"""The parts that a recipe is composed of, and the view of a bank that they work on.
+
+One round is propose -> retrieve -> package -> assess -> update; a stop rule ends the loop; the
+answerer writes the answer. Each part is a narrow protocol over frozen values, so an ablation
+changes one field of a `Recipe` and leaves every other call as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from evimem.model.answer import AnswerStatus
+from evimem.model.evidence import (
+    Assessment,
+    Candidate,
+    EvidenceItem,
+    EvidenceState,
+    StopReason,
+)
+from evimem.model.item import Item
+from evimem.model.search import Hit, SearchRequest
+from evimem.model.turn import Turn
+from evimem.trace import Round, SearchStep
+
+__all__ = [
+    "Answerer",
+    "Assessor",
+    "BankView",
+    "Draft",
+    "Packager",
+    "Proposal",
+    "Proposer",
+    "Recipe",
+    "StopRule",
+]
+
+
+class BankView(Protocol):
+    """One consistent view of one bank, for the length of one question. Read-only."""
+
+    @property
+    def speakers(self) -> tuple[str, ...]:
+        """Distinct speakers of the bank, most turns first."""
+        ...
+
+    @property
+    def latest(self) -> datetime | None:
+        """The newest time said in the bank; what "now" means where a question names none."""
+        ...
+
+    @property
+    def degraded(self) -> tuple[str, ...]:
+        """Why anything was left out of the searches so far; empty if nothing was."""
+        ...
+
+    def search(self, request: SearchRequest) -> tuple[Hit, ...]:
+        """Hits, best first. An empty result means that nothing matched; a search that could not
+        be carried out raises."""
+        ...
+
+    def get(self, ids: Sequence[str]) -> list[Turn | Item]:
+        """Live entries in the order of `ids`; absent ones are left out."""
+        ...
+
+    def neighbours(self, turn_id: str, *, before: int, after: int) -> list[Turn]:
+        """The turn with its neighbours in the same session, in order; empty for an item."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """One search that a proposer wants, and why."""
+
+    request: SearchRequest
+    """The search."""
+    why: str
+    """The reason in words, shown in the trace."""
+
+
+class Proposer(Protocol):
+    """Says what to search for next."""
+
+    def propose(self, state: EvidenceState, view: BankView) -> tuple[Proposal, ...]:
+        """The next searches; empty if there is nothing new to ask. Never repeats a query."""
+        ...
+
+
+class Packager(Protocol):
+    """Decides what the assessor may read of a hit."""
+
+    def package(
+        self, steps: Sequence[SearchStep], state: EvidenceState, view: BankView
+    ) -> tuple[Candidate, ...]:
+        """Candidates not viewed before, best first."""
+        ...
+
+
+class Assessor(Protocol):
+    """Keeps or rejects candidates, each with a reason."""
+
+    def assess(
+        self, state: EvidenceState, candidates: Sequence[Candidate], view: BankView
+    ) -> Assessment:
+        """A decision for every candidate, the new evidence, and whether it is enough."""
+        ...
+
+
+class StopRule(Protocol):
+    """Reads the rounds and says whether to stop, and why."""
+
+    def stop(self, rounds: Sequence[Round], state: EvidenceState) -> StopReason | None:
+        """The reason to stop, or None to go on."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """An answer before its citations are checked."""
+
+    text: str
+    """The answer in words."""
+    status: AnswerStatus
+    """How far the evidence carries it."""
+    support: tuple[EvidenceItem, ...]
+    """The spans that carry it, most important first; for "not_in_memory" the nearest evidence."""
+    missing: str = ""
+    """What was not found."""
+
+
+class Answerer(Protocol):
+    """Writes the answer from the state."""
+
+    def answer(self, state: EvidenceState, view: BankView) -> Draft:
+        """The draft answer."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """A composition of parts under a name."""
+
+    name: str
+    """The recipe's name, as in `--recipe lite`."""
+    proposer: Proposer
+    """What to search for next."""
+    packager: Packager
+    """What the assessor may read."""
+    assessor: Assessor
+    """Keep or reject."""
+    stop: StopRule
+    """When to stop."""
+    answerer: Answerer
+    """The answer."""
+    max_rounds: int
+    """Ceiling of rounds that no argument can raise; a caller may ask for fewer."""

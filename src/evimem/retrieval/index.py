@@ -1,0 +1,167 @@
+"""A bank in memory: the columns that every ranker scans, kept fresh from the store's change feed.
+
+`BankIndex.apply` takes what a `Reader.changes` call returned: new rows go to the end of their
+space, removed ones are masked, vectors may come later than their rows. Searching only reads, so
+several threads may search at once; the caller sees to it that none does while `apply` runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+
+from evimem.model.item import Kind
+from evimem.ports import Changes, Row, VectorRow
+from evimem.retrieval.space import NO_TIME, Space
+
+__all__ = ["BankIndex"]
+
+_REBUILD_MIN = 1024
+_MAX_WASTE = 3  # rebuild a space when a third of its slots is dead
+
+
+class BankIndex:
+    """The live rows of one bank, one space per kind."""
+
+    def __init__(self) -> None:
+        """An empty index at generation 0."""
+        self.generation = 0
+        """Generation of the bank that the index shows; ask the store for changes since it."""
+        self._spaces: dict[Kind, Space] = {}
+        self._where: dict[int, tuple[Kind, int]] = {}
+
+    def apply(self, changes: Changes) -> None:
+        """Bring the index to `changes.generation`.
+
+        A row that is here already is replaced; it keeps its vectors if its words are the same.
+        Vectors of unknown rows are passed over: their rows were removed meanwhile.
+
+        Raises:
+            ValueError: a vector has another dimension than those here.
+        """
+        if changes.reset:
+            self._spaces.clear()
+            self._where.clear()
+        touched: set[Kind] = set()
+        for number in changes.removed:
+            self._remove(number, touched)
+        self._add(changes.rows, touched)
+        self._attach(changes.vectors, touched)
+        for kind in touched:
+            self._spaces[kind] = self._compact(self._spaces[kind])
+            self._spaces[kind].refresh()
+        self.generation = changes.generation
+
+    def _remove(self, number: int, touched: set[Kind]) -> None:
+        where = self._where.pop(number, None)
+        if where is not None:
+            kind, slot = where
+            self._spaces[kind].remove(slot)
+            touched.add(kind)
+
+    def _add(self, rows: Iterable[Row], touched: set[Kind]) -> None:
+        # The last version of a row counts where a feed holds several.
+        by_kind: dict[Kind, dict[int, Row]] = {}
+        for row in rows:
+            by_kind.setdefault(row.kind, {}).pop(row.row, None)
+            by_kind[row.kind][row.row] = row
+        for kind, fresh in by_kind.items():
+            if kind not in self._spaces:
+                self._spaces[kind] = Space(kind)
+            space = self._spaces[kind]
+            touched.add(kind)
+            first = space.slots
+            moves: dict[int, int] = {}
+            for offset, row in enumerate(fresh.values()):
+                old = self._where.get(row.row)
+                if old is None:
+                    continue
+                if old[0] == kind and space.same_words(old[1], row):
+                    moves[old[1]] = first + offset
+                self._remove(row.row, touched)
+            space.add(list(fresh.values()))
+            self._where.update((number, (kind, first + n)) for n, number in enumerate(fresh))
+            space.vectors.move(moves)
+
+    def _attach(self, vectors: Iterable[VectorRow], touched: set[Kind]) -> None:
+        by_kind: dict[Kind, list[tuple[int, VectorRow]]] = {}
+        for vector in vectors:
+            where = self._where.get(vector.row)
+            if where is not None:
+                by_kind.setdefault(where[0], []).append((where[1], vector))
+        for kind, found in by_kind.items():
+            self._spaces[kind].add_vectors(found)
+            touched.add(kind)
+
+    def _compact(self, space: Space) -> Space:
+        """The space without its dead slots, once they are many."""
+        live = len(space.slot_of_item)
+        if space.slots < _REBUILD_MIN or (space.slots - live) * _MAX_WASTE < space.slots:
+            return space
+        fresh = Space(space.kind)
+        slots = sorted(space.slot_of_item.values())
+        fresh.add([space.row(slot) for slot in slots])
+        fresh.vectors = space.vectors.kept(np.array(slots, dtype=np.int32))
+        for number, slot in enumerate(slots):
+            self._where[int(space.rows[slot])] = (space.kind, number)
+        return fresh
+
+    def spaces(self, kinds: frozenset[Kind] = frozenset()) -> list[Space]:
+        """Spaces with live rows, of these kinds (all if empty), in a fixed order."""
+        order: tuple[Kind, ...] = ("turn", "fact", "episode", "semantic", "record")
+        return [
+            self._spaces[kind]
+            for kind in order
+            if kind in self._spaces
+            and (not kinds or kind in kinds)
+            and self._spaces[kind].layout.rows
+        ]
+
+    def neighbours(self, item_id: str, *, before: int = 1, after: int = 1) -> tuple[str, ...]:
+        """Ids of a turn and its live neighbours in its session, in order; empty if unknown."""
+        for space in self._spaces.values():
+            slot = space.slot_of_item.get(item_id)
+            if slot is None:
+                continue
+            layout = space.layout
+            at = int(layout.position_of[slot])
+            session = layout.session_at[at]
+            first = max(int(layout.starts[session]), at - before)
+            last = min(int(layout.starts[session] + layout.sizes[session]) - 1, at + after)
+            return tuple(space.item_ids[s] for s in layout.slot_at[first : last + 1])
+        return ()
+
+    @property
+    def speakers(self) -> tuple[str, ...]:
+        """Distinct speakers of live turns, most turns first, then in order of appearance."""
+        space = self._spaces.get("turn")
+        if space is None:
+            return ()
+        counts = np.bincount(space.speaker[space.layout.live], minlength=1)
+        order = np.argsort(-counts, kind="stable")
+        return tuple(space.speakers.names[code] for code in order if counts[code])
+
+    @property
+    def latest(self) -> datetime | None:
+        """The newest time at which a live turn was said, UTC; None if none is known."""
+        space = self._spaces.get("turn")
+        newest = int(space.said.max(initial=NO_TIME)) if space is not None else NO_TIME
+        if newest == NO_TIME:
+            return None
+        return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=newest)
+
+    @property
+    def has_vectors(self) -> bool:
+        """True if any row has a vector."""
+        return any(len(space.vectors) for space in self._spaces.values())
+
+    def __len__(self) -> int:
+        """Live rows of all kinds."""
+        return len(self._where)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory held, estimated for ids."""
+        return sum(space.nbytes for space in self._spaces.values()) + 200 * len(self._where)

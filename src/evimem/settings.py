@@ -1,0 +1,143 @@
+"""All settings in one place; the only module that reads the environment.
+
+Order of precedence: an argument or flag, then the environment, then the default.
+
+    EVIMEM_PATH                 the bank file          (default: <data home>/evimem/memory.evimem)
+    EVIMEM_BANK                 the bank in the file   (default: "default")
+    EVIMEM_EMBEDDER             local | none | hash | endpoint | st:<model>   (default: local)
+    EVIMEM_EMBEDDER_URL         base URL of an OpenAI-compatible endpoint, such as
+                                http://127.0.0.1:8080/v1
+    EVIMEM_EMBEDDER_MODEL       model name at the endpoint
+    EVIMEM_EMBEDDER_DIM         its dimension
+    EVIMEM_EMBEDDER_KEY         its key (never shown)
+    EVIMEM_EMBEDDER_MAX_TOKENS  its longest input          (default: 512)
+    EVIMEM_TZ                   zone of times without one  (default: UTC)
+    EVIMEM_DATA                 folder of benchmark files, for `evimem bench`
+    EVIMEM_SYNCHRONOUS          FULL: a power cut loses nothing committed; NORMAL: faster bulk
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from evimem.errors import SettingsError
+from evimem.model.bank import bank_name
+
+__all__ = ["Settings"]
+
+Synchronous = Literal["FULL", "NORMAL"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Resolved settings."""
+
+    path: Path
+    """The bank file."""
+    path_from: str = "default"
+    """Where the path was set: argument, EVIMEM_PATH or default."""
+    bank: str = "default"
+    """The bank used where a call names none."""
+    embedder: str = "local"
+    """local, none, hash, endpoint or st:<model>."""
+    embedder_url: str = ""
+    """Base URL of the endpoint."""
+    embedder_model: str = ""
+    """Model at the endpoint."""
+    embedder_dim: int = 0
+    """Dimension at the endpoint."""
+    embedder_key: str = field(default="", repr=False)
+    """Key for the endpoint."""
+    embedder_max_tokens: int = 512
+    """Longest input of the endpoint's model."""
+    tz: str = ""
+    """IANA zone of times that have none; empty: UTC, and imports say so."""
+    synchronous: Synchronous = "FULL"
+    """Durability of a commit."""
+    data: Path | None = None
+    """Folder of benchmark files."""
+
+    @staticmethod
+    def load(
+        *,
+        path: str | Path | None = None,
+        bank: str | None = None,
+        embedder: str | None = None,
+        environ: Mapping[str, str] | None = None,
+    ) -> Settings:
+        """Settings from arguments, then the environment, then the defaults.
+
+        Raises:
+            SettingsError: a value is not allowed; the message names the setting.
+            UsageError: the bank's name is not allowed.
+        """
+        env = os.environ if environ is None else environ
+        chosen, source = _path(path, env)
+        settings = Settings(
+            path=chosen,
+            path_from=source,
+            bank=bank_name(bank or env.get("EVIMEM_BANK") or "default"),
+            embedder=embedder or env.get("EVIMEM_EMBEDDER") or "local",
+            embedder_url=env.get("EVIMEM_EMBEDDER_URL", ""),
+            embedder_model=env.get("EVIMEM_EMBEDDER_MODEL", ""),
+            embedder_dim=_number(env, "EVIMEM_EMBEDDER_DIM", 0),
+            embedder_key=env.get("EVIMEM_EMBEDDER_KEY", ""),
+            embedder_max_tokens=_number(env, "EVIMEM_EMBEDDER_MAX_TOKENS", 512),
+            tz=env.get("EVIMEM_TZ", ""),
+            synchronous=_synchronous(env),
+            data=Path(env["EVIMEM_DATA"]) if env.get("EVIMEM_DATA") else None,
+        )
+        settings._check()
+        return settings
+
+    def _check(self) -> None:
+        name = self.embedder
+        if name not in ("local", "none", "hash", "endpoint") and not name.startswith("st:"):
+            raise SettingsError(
+                f"EVIMEM_EMBEDDER is {name!r}: use local, none, hash, endpoint or st:<model>"
+            )
+        if name == "endpoint":
+            for setting, value in (
+                ("EVIMEM_EMBEDDER_URL", self.embedder_url),
+                ("EVIMEM_EMBEDDER_MODEL", self.embedder_model),
+                ("EVIMEM_EMBEDDER_DIM", self.embedder_dim),
+            ):
+                if not value:
+                    raise SettingsError(f"EVIMEM_EMBEDDER is 'endpoint' and {setting} is not set")
+            if not self.embedder_url.startswith(("http://", "https://")):
+                raise SettingsError(
+                    f"EVIMEM_EMBEDDER_URL is {self.embedder_url!r}: it must begin with http:// or "
+                    "https://"
+                )
+
+
+def _path(given: str | Path | None, env: Mapping[str, str]) -> tuple[Path, str]:
+    if given is not None:
+        return Path(given).expanduser(), "argument"
+    if env.get("EVIMEM_PATH"):
+        return Path(env["EVIMEM_PATH"]).expanduser(), "EVIMEM_PATH"
+    home = env.get("XDG_DATA_HOME")
+    base = Path(home) if home else Path(env.get("HOME") or "/") / ".local" / "share"
+    return base / "evimem" / "memory.evimem", "default"
+
+
+def _number(env: Mapping[str, str], name: str, default: int) -> int:
+    value = env.get(name)
+    if not value:
+        return default
+    if not value.isascii() or not value.isdigit() or int(value) == 0:
+        raise SettingsError(f"{name} is {value!r}: it must be a whole number above 0")
+    return int(value)
+
+
+def _synchronous(env: Mapping[str, str]) -> Synchronous:
+    value = env.get("EVIMEM_SYNCHRONOUS") or "FULL"
+    if value == "FULL":
+        return "FULL"
+    if value == "NORMAL":
+        return "NORMAL"
+    raise SettingsError(f"EVIMEM_SYNCHRONOUS is {value!r}: use FULL or NORMAL")

@@ -1,0 +1,60 @@
+"""A memory on a real file with an exact embedder and a clock that a test sets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from evimem.compose import Memory
+from evimem.embed.hashing import HashingEmbedder
+from evimem.ports import Embedder
+from evimem.storage.sqlite import SqliteStore
+
+
+class FixedClock:
+    """Says the time it was given."""
+
+    def __init__(self, at: datetime = datetime(2024, 3, 5, 12, 0, tzinfo=UTC)) -> None:
+        self.at = at
+
+    def now(self) -> datetime:
+        return self.at
+
+
+Opener = Callable[..., Memory]
+
+
+@pytest.fixture
+def opener(tmp_path: Path) -> Iterator[Opener]:
+    """Opens memories on one file; all are closed at the end."""
+    opened: list[Memory] = []
+
+    def open_one(
+        *,
+        embedder: Embedder | None = None,
+        words_only: bool = False,
+        bank: str = "default",
+        name: str = "m.evimem",
+        at: datetime = datetime(2024, 3, 5, 12, 0, tzinfo=UTC),
+        read_only: bool = False,
+    ) -> Memory:
+        clock = FixedClock(at)
+        store = SqliteStore.open(
+            tmp_path / name, clock=clock, synchronous="NORMAL", read_only=read_only
+        )
+        chosen = None if words_only else (embedder or HashingEmbedder())
+        memory = Memory(store, clock=clock, embedder=chosen, bank=bank)
+        opened.append(memory)
+        return memory
+
+    yield open_one
+    for memory in opened:
+        memory.close()
+
+
+@pytest.fixture
+def memory(opener: Opener) -> Memory:
+    return opener()
