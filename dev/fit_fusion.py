@@ -19,7 +19,7 @@ import argparse
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
@@ -28,17 +28,16 @@ from scipy.optimize import minimize
 from evimem.datasets.loading import load
 from evimem.datasets.splits import load_split
 from evimem.embed.local import LocalEmbedder
-from evimem.model.evidence import Question
 from evimem.model.turn import History
 from evimem.ports import Changes, FloatArray, Row, VectorRow
+from evimem.query.reading import read_query
 from evimem.retrieval.analyzer import analyze
 from evimem.retrieval.features import features, lexical
 from evimem.retrieval.fusion import DENSE_WEIGHTS, LEXICAL_WEIGHTS
 from evimem.retrieval.index import BankIndex
-from evimem.retrieval.query import Query, make_query
+from evimem.retrieval.query import Query
 from evimem.retrieval.space import Space
 from evimem.scoring.budget import TURN_BUDGETS, coverage, normalised_auc
-from evimem.temporal import date_targets, dates_in_question
 
 LONGMEMEVAL_WEIGHT = 6.0
 PENALTY = 1.0
@@ -125,19 +124,6 @@ def make_index(history: History, vectors: Vectors) -> BankIndex:
     return index
 
 
-def analyzed(question: Question, now: date, vector: FloatArray) -> Query:
-    """The question as the engine searches it: exact dates only, vague ones say nothing."""
-    spans = [
-        span
-        for span in dates_in_question(question.text, now)
-        if not span.vague and (span.start is None) == (span.end is None)
-    ]
-    targets = date_targets(spans)
-    ranges = [(t.start, t.end) for t in targets if t.start is not None and t.end is not None]
-    months = sum(1 << month for month in {t.month for t in targets if t.month})
-    return make_query(question.text, vector=vector, date_ranges=ranges, months=months)
-
-
 def at_turns(space: Space, query: Query) -> dict[str, FloatArray]:
     """Every feature over the turns in order of arrival."""
     assert query.vector is not None
@@ -161,7 +147,8 @@ def read_cases(data: Path, vectors: Vectors) -> list[Case]:
             history = part.history(question)
             times = [turn.said_at for turn in history.turns if turn.said_at is not None]
             now = datetime.fromisoformat(question.asked_at) if question.asked_at else max(times)
-            query = analyzed(question, now.date(), np.float32(vectors.of(question.text)[0]))
+            vector = np.float32(vectors.of(question.text)[0])
+            query = read_query(question.text, vector=vector, reference=now)
             place = {turn.source_id: n for n, turn in enumerate(history.turns)}
             cases.append(
                 Case(

@@ -27,7 +27,11 @@ def on_disk(folder: Path, text: str) -> list[str]:
         "    if p.is_file() and sys.argv[2].encode() in p.read_bytes(): print(p.name)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, str(folder), text], capture_output=True, text=True, check=True
+        [sys.executable, "-c", code, str(folder), text],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=True,
     )
     return done.stdout.split()
 

@@ -143,7 +143,12 @@ def start(bank: Path, source: Path, embedder: str = "none") -> subprocess.Popen[
     command = [sys.executable, "-c", WORKER, str(bank), str(source), embedder]
     env = {**os.environ, "EVIMEM_SYNCHRONOUS": "NORMAL"}
     return subprocess.Popen(
-        command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command,
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
     )
 
 

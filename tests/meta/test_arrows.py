@@ -13,7 +13,9 @@ ROOT = Path(__file__).resolve().parents[2]
 def _lint(folder: Path) -> subprocess.CompletedProcess[str]:
     command = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache"]
     env = {"PYTHONPATH": str(folder / "src"), "PATH": "/usr/bin:/bin"}
-    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command, cwd=folder, env=env, capture_output=True, text=True, encoding="utf-8", check=False
+    )
 
 
 def _copy(tmp_path: Path) -> Path:

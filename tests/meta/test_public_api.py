@@ -33,7 +33,11 @@ def test_public_names_are_exactly_these_and_all_exist() -> None:
 
 def _fresh(code: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-X", "utf8", "-c", code], capture_output=True, text=True, check=True
+        [sys.executable, "-X", "utf8", "-c", code],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=True,
     )
     return done.stdout.strip()
 

@@ -1,54 +1,28 @@
-"""The recipe `lite`: the loop with deterministic parts and no model (provisional assessor)."""
+"""The recipe `lite`: the loop with deterministic parts; no model, no key, no network."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from evimem.model.evidence import (
-    Assessment,
-    Candidate,
-    Decision,
-    EvidenceItem,
-    EvidenceState,
-    StopReason,
-)
 from evimem.query.lite.answer import LiteAnswerer
+from evimem.query.lite.assessor import LiteAssessor
 from evimem.query.lite.packager import LitePackager
 from evimem.query.lite.proposer import LiteProposer
-from evimem.query.parts import BankView, Recipe
-from evimem.trace import Round
+from evimem.query.lite.stop import LiteStop
+from evimem.query.parts import Recipe
 
-__all__ = ["lite"]
+__all__ = ["MAX_ROUNDS", "lite"]
 
-
-class _Assessor:
-    def assess(
-        self, state: EvidenceState, candidates: Sequence[Candidate], view: BankView
-    ) -> Assessment:
-        decisions = tuple(
-            Decision(item_id=c.item_id, verdict="accept", reason="provisional") for c in candidates
-        )
-        bodies = {c.item_id: v.body for c in candidates for v in view.get([c.item_id])}
-        evidence = tuple(
-            EvidenceItem(item_id=i, quote=b, start=0, end=len(b), round=state.round + 1)
-            for i, b in bodies.items()
-        )
-        return Assessment(decisions=decisions, evidence=evidence, sufficient=False)
-
-
-class _Stop:
-    def stop(self, rounds: Sequence[Round], state: EvidenceState) -> StopReason | None:
-        return "exhausted" if not rounds[-1].searches else None
+MAX_ROUNDS = 4
+"""Ceiling of rounds: 120 turns viewed."""
 
 
 def lite() -> Recipe:
-    """Provisional."""
+    """The recipe."""
     return Recipe(
         name="lite",
         proposer=LiteProposer(),
         packager=LitePackager(),
-        assessor=_Assessor(),
-        stop=_Stop(),
+        assessor=LiteAssessor(),
+        stop=LiteStop(),
         answerer=LiteAnswerer(),
-        max_rounds=3,
+        max_rounds=MAX_ROUNDS,
     )

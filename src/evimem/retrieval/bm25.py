@@ -85,7 +85,7 @@ def _add(
     idf = _idf(np.minimum(tf, np.float32(1), out=scratch).sum(axis=1), n)
     np.add(tf, norm, out=scratch)
     np.divide(tf, scratch, out=scratch)
-    total += idf @ scratch
+    total += np.einsum("i,ij->j", idf, scratch)  # not BLAS: see VectorTable.cosines
 
 
 def lexical_scores(

@@ -276,7 +276,9 @@ class VectorTable:
                 f"{self.dim} dimensions; encode the question with the bank's embedder"
             )
         assert self._parts is not None
-        raw = self._parts.view @ query
+        # einsum runs on this thread alone. BLAS would start one per core, and on a busy machine
+        # waiting for those takes many times as long as the product (8 ms for 0.3 at 10,000 rows).
+        raw = np.einsum("ij,j->i", self._parts.view, query)
         if self._order is None:
             best = mean = raw
         else:

@@ -9,6 +9,7 @@ from evimem.query.lite.abstain import (
     PERSON_BIAS,
     PERSON_MARGIN,
     PERSON_SHARE,
+    PERSON_WHEN,
     PERSON_WORDS,
     WORDS,
     Signals,
@@ -16,9 +17,9 @@ from evimem.query.lite.abstain import (
 )
 
 
-def given(**changed: float) -> Signals:
+def given(*, when: bool = False, **changed: float) -> Signals:
     values = {"margin": 0.0, "word_margin": 0.0, "words": 0.0} | changed
-    return Signals(person=True, **values)
+    return Signals(person=True, when=when, **values)
 
 
 def test_the_log_odds_are_the_documented_sum() -> None:
@@ -43,3 +44,8 @@ def test_in_a_chat_with_an_assistant_only_the_words_count() -> None:
 def test_more_of_any_signal_never_lowers_the_odds(name: str) -> None:
     low, high = given(**{name: 0.1}), given(**{name: 0.6})
     assert log_odds(high, chat=False) > log_odds(low, chat=False)
+
+
+def test_a_when_question_needs_a_little_less() -> None:
+    plain, when = given(words=0.5), given(words=0.5, when=True)
+    assert log_odds(when, chat=False) - log_odds(plain, chat=False) == pytest.approx(PERSON_WHEN)

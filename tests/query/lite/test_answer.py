@@ -92,7 +92,16 @@ def test_an_event_told_without_a_time_is_dated_by_its_turn_and_says_so() -> None
     draft = ask(PEOPLE, "When did Leo buy a kayak?")
     assert draft.text == "2 July 2024"
     assert draft.status == "partial"
-    assert "the day it was told" in draft.missing
+    assert "this is when it was told" in draft.missing
+
+
+def test_something_that_goes_on_is_dated_by_the_month() -> None:
+    lines: list[Line] = [
+        ("2024-06-03", "Mira", "I'm rereading all the Moomin books."),
+        ("2024-06-03", "Leo", "Good choice."),
+    ]
+    draft = ask(lines, "When did Mira start rereading the Moomin books?")
+    assert (draft.text, draft.status) == ("June 2024", "partial")
 
 
 def test_a_date_in_the_question_chooses_among_repeated_events() -> None:

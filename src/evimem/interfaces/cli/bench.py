@@ -43,6 +43,7 @@ def _code() -> str:
         ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"],
         capture_output=True,
         text=True,
+        encoding="utf-8",
         check=False,
     )
     commit = done.stdout.strip()

@@ -29,6 +29,9 @@ PERSON_WORDS = 1.1
 """Weight of the question's words in the person's best sentence over the others' best."""
 PERSON_SHARE = 1.6
 """Weight of the question's words in the person's best sentence."""
+PERSON_WHEN = 0.7
+"""Constant of when-questions: a person who tells of an event mostly tells when, which the words do
+not show. No when-question of the tuning conversations is unanswerable, so it is kept small."""
 PERSON_BIAS = -0.8
 """Constant for questions that name one person."""
 
@@ -58,6 +61,8 @@ class Signals:
 
     person: bool
     """True if the question names one person of the bank."""
+    when: bool
+    """True if the question asks for a time."""
     margin: float
     """Mean score of the person's TOP sentences less the others'."""
     word_margin: float
@@ -87,6 +92,7 @@ def signals(reading: Reading) -> Signals:
     others = [p for p in telling if p.own is False]
     return Signals(
         person=bool(reading.person) and bool(others),
+        when=reading.analysis.kind == "when",
         margin=_mean_top(mine) - _mean_top(others),
         word_margin=_most_words(mine) - _most_words(others),
         words=_most_words(mine),
@@ -112,6 +118,7 @@ def log_odds(given: Signals, *, chat: bool) -> float:
     """
     if given.person and not chat:
         odds = PERSON_MARGIN * given.margin + PERSON_WORDS * given.word_margin
+        odds += PERSON_WHEN * given.when
         return odds + PERSON_SHARE * given.words + PERSON_BIAS
     return WORDS * given.words + BIAS
 

@@ -118,7 +118,7 @@ def _when(reading: Reading) -> Draft:
         text=found.text,
         status="partial" if said else "supported",
         support=_distinct(_when_support(found)),
-        missing="a time of the event: this is the day it was told" if said else "",
+        missing="a time of the event: this is when it was told" if said else "",
     )
 
 

@@ -1,8 +1,9 @@
 """Answers to when-questions: the time that the best evidence names, resolved and put in words.
 
 A relative expression ("yesterday") is resolved against the time its turn was said. Where the
-evidence names no time, `lite` answers with the day it was said: people mostly tell what has just
-happened. That is this recipe's policy and the draft says so in `missing`.
+evidence names no time, `lite` answers with the day it was said, or with the month where the
+sentence tells of something that goes on ("I'm reading ..."): people mostly tell what has just
+happened. That is this recipe's policy; the answer is partial then and says so in `missing`.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ DATED_POOL = 60
 """The same where the question names a date: what fits it may be far down."""
 PER_ENTRY = 3
 """Sentences of an entry that may stand for it."""
-IN_SENTENCE = 0.5
+IN_SENTENCE = 0.4
 """Bonus where the sentence itself names a time."""
-IN_TURN = 0.2
+IN_TURN = 0.25
 """Bonus where another sentence of the turn does."""
 FITS_DATE = 1.0
 """Bonus where the time is one that the question names ("in June"); as much is taken off where it
@@ -53,6 +54,11 @@ the past for what it says is planned."""
 
 _PLANNED = re.compile(
     r"\b(?:will|planning|plans?|planned|going to|is|are|upcoming|next|scheduled|intends?)\b",
+    re.IGNORECASE,
+)
+_ONGOING = re.compile(
+    r"\b(?:currently|(?:i['’]m|i am|we['’]re|we are) (?:now |still |also |just |really )?\w+ing|"
+    r"(?:(?:i|we)['’]ve|have|has) (?:\w+ed|been \w+ing|been \w+ed|begun|become))\b",
     re.IGNORECASE,
 )
 
@@ -117,7 +123,9 @@ def _offers(
         score -= TENSE * _wrong_side(span, said.date(), planned=planned)
         yield score, When(text=render_answer(span), piece=piece, span=span)
     day = said.date()
-    yield piece.score + _fit(day, day, targets), When(text=day_words(day), piece=piece, span=None)
+    ongoing = _ONGOING.search(piece.sentence.text) is not None
+    text = f"{day:%B} {day.year}" if ongoing else day_words(day)
+    yield piece.score + _fit(day, day, targets), When(text=text, piece=piece, span=None)
 
 
 def _bonus(span: TimeSpan, sentence: Sentence) -> float:
