@@ -139,7 +139,7 @@ def read_cases(data: Path, vectors: Vectors) -> list[Case]:
         dataset = load(benchmark, data_dir=data)
         wanted = load_split(dataset.name, "tune").question_ids
         part = dataset.only(wanted, split="tune")
-        spaces = {h: make_index(one, vectors).spaces()[0] for h, one in part.histories.items()}
+        indexes = {h: make_index(one, vectors) for h, one in part.histories.items()}
         for number, question in enumerate(part.questions):
             gold = part.gold[question.question_id]
             if not gold.evidence or not gold.answerable or gold.category_id == 5:
@@ -147,7 +147,8 @@ def read_cases(data: Path, vectors: Vectors) -> list[Case]:
             history = part.history(question)
             times = [turn.said_at for turn in history.turns if turn.said_at is not None]
             now = datetime.fromisoformat(question.asked_at) if question.asked_at else max(times)
-            vector = np.float32(vectors.of(question.text)[0])
+            index = indexes[gold.history_id]
+            vector = vectors.of(index.as_said(question.text))[0].astype(np.float32)
             query = read_query(question.text, vector=vector, reference=now)
             place = {turn.source_id: n for n, turn in enumerate(history.turns)}
             cases.append(
@@ -155,7 +156,7 @@ def read_cases(data: Path, vectors: Vectors) -> list[Case]:
                     question_id=question.question_id,
                     benchmark=benchmark,
                     fold=int(gold.history_id == "conv-30") if benchmark == "locomo" else number % 2,
-                    table=at_turns(spaces[gold.history_id], query),
+                    table=at_turns(index.spaces()[0], query),
                     gold=np.array([place[turn] for turn in gold.evidence]),
                 )
             )
@@ -204,7 +205,8 @@ def show(title: str, cases: Sequence[Case], weights: Mapping[int, Mapping[str, f
     """Print the figures of a part, each case scored with the constants of its fold."""
     worst, recall = [], []
     for case in cases:
-        score = sum(weight * case.table[name] for name, weight in weights[case.fold].items())
+        constants = weights[case.fold]
+        score = np.stack([case.table[n] for n in constants], axis=1) @ list(constants.values())
         order = np.lexsort((np.arange(len(score)), -score))
         place = np.empty(len(order), dtype=np.int64)
         place[order] = np.arange(1, len(order) + 1)

@@ -13,6 +13,7 @@ import dataclasses
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
@@ -59,15 +60,15 @@ class Labelled:
 class Recorder(LiteAssessor):
     """The assessor, with the features of every candidate kept."""
 
-    seen: list[tuple[str, Features]] = []
+    seen: ClassVar[list[tuple[str, Features]]] = []
 
     def assess(
         self, state: EvidenceState, candidates: tuple[Candidate, ...], view: BankView
     ) -> Assessment:
         real = assessor.features
 
-        def kept(analysis, best, entry, *, place):  # type: ignore[no-untyped-def]
-            out = real(analysis, best, entry, place=place)
+        def kept(analysis, best, entry, **rest):  # type: ignore[no-untyped-def]
+            out = real(analysis, best, entry, **rest)
             self.seen.append((assessor.entry_id(entry), out))
             return out
 

@@ -72,6 +72,7 @@ class Memory(engine.Memory):
             embedder=embedder if embedder is not None else build_embedder(settings),
             bank=settings.bank,
             tz=settings.tz,
+            secrets=settings.secrets,
             facts={
                 "path": str(settings.path),
                 "path set by": settings.path_from,

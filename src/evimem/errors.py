@@ -18,6 +18,7 @@ The first split tells whose move it is::
     │   ├── BankReadOnly          the file or its disk cannot be written
     │   ├── DiskFull              no space is left; nothing of the failed write was kept
     │   ├── BankCorrupt           the file or a row is damaged
+    │   │   └── VectorsDamaged        only vectors are: they can be made again
     │   └── EmbedderMismatch      the bank's vectors come from another embedder
     └── ItemError             one item failed; its neighbours go on
 
@@ -45,6 +46,7 @@ __all__ = [
     "StorageError",
     "UnsafeArchive",
     "UsageError",
+    "VectorsDamaged",
     "missing_extra",
 ]
 
@@ -111,6 +113,10 @@ class DiskFull(StorageError):
 
 class BankCorrupt(StorageError):
     """The file or a row is damaged. Nothing is overwritten."""
+
+
+class VectorsDamaged(BankCorrupt):
+    """Vectors are damaged, the words are not: `evimem reindex` makes them again."""
 
 
 class EmbedderMismatch(StorageError):

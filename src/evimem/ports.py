@@ -6,7 +6,7 @@ vectors; `Clock` says what time it is. The same contract tests run on every impl
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -267,6 +267,7 @@ class Reader(Protocol):
 
         Raises:
             BankCorrupt: a row's checksum does not fit; the message names the row.
+            VectorsDamaged: only a vector's does not; without an embedder the rows still come.
         """
         ...
 
@@ -367,6 +368,17 @@ class Writer(Reader, Protocol):
         (a new analyzer version; see `Memory.reindex`). Returns how many were found."""
         ...
 
+    def mend(self, make: Callable[[Turn | Item], NewEntry]) -> tuple[list[str], list[str]]:
+        """Renew damaged tokens from intact words, reading no token.
+
+        Where an entry's checksum does not fit, it is taken with the tokens that `make` gives for
+        its words; if it fits then, only the tokens were damaged, and they are replaced.
+
+        Returns:
+            Ids of entries that were mended, and of those whose words are damaged too.
+        """
+        ...
+
     def retire(self, item_id: str, *, reason: str) -> None:
         """Take an item out of search; history keeps it.
 
@@ -377,6 +389,14 @@ class Writer(Reader, Protocol):
 
     def erase(self, ids: Sequence[str]) -> EraseReceipt:
         """Delete entries for good, with everything derived from them alone.
+
+        Absent ids are passed over. `scrubbed` is False until `Store.scrub` ran after the commit.
+        """
+        ...
+
+    def clear_past(self, ids: Sequence[str], *, traces: Sequence[str] = ()) -> EraseReceipt:
+        """Leave no earlier text of entries that stay: blank their change log, delete the traces
+        that quote them, and delete the named traces.
 
         Absent ids are passed over. `scrubbed` is False until `Store.scrub` ran after the commit.
         """

@@ -13,6 +13,8 @@ Order of precedence: an argument or flag, then the environment, then the default
     EVIMEM_EMBEDDER_MAX_TOKENS  its longest input          (default: 512)
     EVIMEM_TZ                   zone of times without one  (default: UTC)
     EVIMEM_DATA                 folder of benchmark files, for `evimem bench`
+    EVIMEM_SECRETS              redact | warn | keep: keys and passwords in what is stored
+                                (default: redact)
     EVIMEM_SYNCHRONOUS          FULL: a power cut loses nothing committed; NORMAL: faster bulk
 """
 
@@ -22,8 +24,9 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast, get_args
 
+from evimem.engine.redaction import SecretsMode
 from evimem.errors import SettingsError
 from evimem.model.bank import bank_name
 
@@ -56,6 +59,8 @@ class Settings:
     """Longest input of the endpoint's model."""
     tz: str = ""
     """IANA zone of times that have none; empty: UTC, and imports say so."""
+    secrets: SecretsMode = "redact"
+    """What happens to keys and passwords in what is stored."""
     synchronous: Synchronous = "FULL"
     """Durability of a commit."""
     data: Path | None = None
@@ -88,6 +93,7 @@ class Settings:
             embedder_key=env.get("EVIMEM_EMBEDDER_KEY", ""),
             embedder_max_tokens=_number(env, "EVIMEM_EMBEDDER_MAX_TOKENS", 512),
             tz=env.get("EVIMEM_TZ", ""),
+            secrets=_secrets(env),
             synchronous=_synchronous(env),
             data=Path(env["EVIMEM_DATA"]) if env.get("EVIMEM_DATA") else None,
         )
@@ -132,6 +138,14 @@ def _number(env: Mapping[str, str], name: str, default: int) -> int:
     if not value.isascii() or not value.isdigit() or int(value) == 0:
         raise SettingsError(f"{name} is {value!r}: it must be a whole number above 0")
     return int(value)
+
+
+def _secrets(env: Mapping[str, str]) -> SecretsMode:
+    value = env.get("EVIMEM_SECRETS") or "redact"
+    for mode in get_args(SecretsMode):
+        if value == mode:
+            return cast(SecretsMode, mode)
+    raise SettingsError(f"EVIMEM_SECRETS is {value!r}: use redact, warn or keep")
 
 
 def _synchronous(env: Mapping[str, str]) -> Synchronous:

@@ -7,6 +7,7 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -61,7 +62,7 @@ def brute(documents: Sequence[Sequence[str]], terms: Sequence[str]) -> list[floa
 
 
 @pytest.fixture
-def world(kit):  # type: ignore[no-untyped-def]
+def world(kit: Any) -> Any:
     """A conversation with its space."""
     turns = conversation(3, 60)
     rows = [
@@ -77,18 +78,18 @@ def at_rows(space: Space, values: np.ndarray) -> list[float]:
     return [float(values[p]) for p in space.layout.position_of]
 
 
-def score(space: Space, text: str):  # type: ignore[no-untyped-def]
+def score(space: Space, text: str) -> Any:
     query = make_query(text)
     return lexical_scores(space, usable_terms(space, query.terms), pairs=query.pairs)
 
 
-def test_turn_scores_equal_a_loop_over_word_lists(world) -> None:  # type: ignore[no-untyped-def]
+def test_turn_scores_equal_a_loop_over_word_lists(world: Any) -> None:
     turns, space = world
     got = at_rows(space, score(space, "kayak bear snow").turn)
     assert got == pytest.approx(brute([w for _, w in turns], ["kayak", "bear", "snow"]), rel=1e-5)
 
 
-def test_turn_scores_equal_rank_bm25_with_the_same_idf(world) -> None:  # type: ignore[no-untyped-def]
+def test_turn_scores_equal_rank_bm25_with_the_same_idf(world: Any) -> None:
     turns, space = world
     documents = [words for _, words in turns]
     reference = BM25Okapi(documents, k1=K1, b=B)
@@ -135,13 +136,15 @@ def brute_windows(
 
 
 @pytest.mark.parametrize(("span", "steps"), WINDOWS)
-def test_windows_are_scored_as_one_document_within_the_session(world, span, steps) -> None:  # type: ignore[no-untyped-def]
+def test_windows_are_scored_as_one_document_within_the_session(
+    world: Any, span: Any, steps: Any
+) -> None:
     turns, space = world
     got = at_rows(space, score(space, "tent fire").windows[span])
     assert got == pytest.approx(brute_windows(turns, ["tent", "fire"], span, steps), rel=1e-4)
 
 
-def test_bigrams_count_only_words_that_stand_side_by_side(world) -> None:  # type: ignore[no-untyped-def]
+def test_bigrams_count_only_words_that_stand_side_by_side(world: Any) -> None:
     turns, space = world
     n = len(turns)
     average = sum(len(words) for _, words in turns) / n
@@ -156,12 +159,12 @@ def test_bigrams_count_only_words_that_stand_side_by_side(world) -> None:  # typ
     assert at_rows(space, score(space, "cold snow").bigram) == pytest.approx(expected, rel=1e-5)
 
 
-def test_a_pair_does_not_reach_over_the_end_of_a_turn(kit) -> None:  # type: ignore[no-untyped-def]
+def test_a_pair_does_not_reach_over_the_end_of_a_turn(kit: Any) -> None:
     space = kit.index([kit.row(0, "cold"), kit.row(1, "snow")]).spaces()[0]
     assert score(space, "cold snow").bigram.max() == 0
 
 
-def test_removed_rows_leave_df_length_and_windows(kit) -> None:  # type: ignore[no-untyped-def]
+def test_removed_rows_leave_df_length_and_windows(kit: Any) -> None:
     turns = conversation(5, 40)
     rows = [kit.row(n, " ".join(w), session=s, index=n) for n, (s, w) in enumerate(turns)]
     index = kit.index(rows)
@@ -177,7 +180,7 @@ def test_removed_rows_leave_df_length_and_windows(kit) -> None:  # type: ignore[
     assert [float(got.windows[WINDOWS[1][0]][p]) for p in alive] == pytest.approx(around, rel=1e-4)
 
 
-def test_terms_over_the_cap_are_the_rarest(kit) -> None:  # type: ignore[no-untyped-def]
+def test_terms_over_the_cap_are_the_rarest(kit: Any) -> None:
     many = [f"w{n}" for n in range(MAX_TERMS + 10)]
     rows = [kit.row(n, " ".join(many[: n + 1])) for n in range(len(many))]
     space = kit.index(rows).spaces()[0]
@@ -185,7 +188,7 @@ def test_terms_over_the_cap_are_the_rarest(kit) -> None:  # type: ignore[no-unty
     assert kept == {token_id(word) for word in many[10:]}
 
 
-def test_other_kinds_do_not_change_the_scores_of_turns(kit) -> None:  # type: ignore[no-untyped-def]
+def test_other_kinds_do_not_change_the_scores_of_turns(kit: Any) -> None:
     turns = [kit.row(n, text) for n, text in enumerate(["a kayak trip", "rain", "the kayak"])]
     kind: Kind = "fact"
     alone = score(kit.index(turns).spaces()[0], "kayak").turn

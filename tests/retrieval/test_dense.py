@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -16,7 +18,7 @@ def unit(vector: np.ndarray) -> np.ndarray:
 class World:
     """Random rows: some with several pieces, some without a vector."""
 
-    def __init__(self, kit, seed: int = 1, turns: int = 50) -> None:  # type: ignore[no-untyped-def]
+    def __init__(self, kit: Any, seed: int = 1, turns: int = 50) -> None:
         draw = np.random.default_rng(seed)
         self.kit = kit
         self.session = [f"s{n // 24}" for n in range(turns)]
@@ -27,10 +29,10 @@ class World:
         self.query = unit(draw.normal(size=8)).astype(np.float32)
         self.live = list(range(turns))
 
-    def rows(self):  # type: ignore[no-untyped-def]
+    def rows(self) -> Any:
         return [self.kit.row(n, "word", session=self.session[n], index=n) for n in self.live]
 
-    def vectors(self, rows=None):  # type: ignore[no-untyped-def]
+    def vectors(self, rows: Any = None) -> Any:
         return [
             VectorRow(row=n, part=part, vector=vector)
             for n in (self.live if rows is None else rows)
@@ -64,7 +66,7 @@ class World:
             near.append(float(np.mean(cosines)) if cosines else 0.0)
         return best, mixed, near
 
-    def check(self, index) -> None:  # type: ignore[no-untyped-def]
+    def check(self, index: Any) -> None:
         space = index.spaces()[0]
         got = space.vectors.cosines(self.query, space.layout)
         at = [int(space.layout.position_of[space.slot_of_item[f"t{n}"]]) for n in self.live]
@@ -75,12 +77,12 @@ class World:
         assert [bool(got.known[p]) for p in at] == [bool(self.pieces[n]) for n in self.live]
 
 
-def test_all_cosines_equal_loops_over_vectors(kit) -> None:  # type: ignore[no-untyped-def]
+def test_all_cosines_equal_loops_over_vectors(kit: Any) -> None:
     world = World(kit)
     world.check(kit.index(world.rows(), world.vectors()))
 
 
-def test_vectors_may_come_after_their_rows_in_any_order(kit) -> None:  # type: ignore[no-untyped-def]
+def test_vectors_may_come_after_their_rows_in_any_order(kit: Any) -> None:
     world = World(kit, seed=2)
     index = kit.index(world.rows())
     late = world.vectors()[::-1]
@@ -89,7 +91,7 @@ def test_vectors_may_come_after_their_rows_in_any_order(kit) -> None:  # type: i
     world.check(index)
 
 
-def test_a_removed_row_leaves_the_mixtures_of_its_neighbours(kit) -> None:  # type: ignore[no-untyped-def]
+def test_a_removed_row_leaves_the_mixtures_of_its_neighbours(kit: Any) -> None:
     world = World(kit, seed=3)
     index = kit.index(world.rows(), world.vectors())
     for generation, gone in enumerate([(2, 3), (17,), tuple(range(30, 36))], start=2):
@@ -98,7 +100,7 @@ def test_a_removed_row_leaves_the_mixtures_of_its_neighbours(kit) -> None:  # ty
         world.check(index)
 
 
-def test_a_replaced_vector_counts_and_the_old_one_does_not(kit) -> None:  # type: ignore[no-untyped-def]
+def test_a_replaced_vector_counts_and_the_old_one_does_not(kit: Any) -> None:
     world = World(kit, seed=4)
     index = kit.index(world.rows(), world.vectors())
     changed = [n for n in world.live if len(world.pieces[n]) == 1][:5]
@@ -108,7 +110,7 @@ def test_a_replaced_vector_counts_and_the_old_one_does_not(kit) -> None:  # type
     world.check(index)
 
 
-def test_a_row_that_comes_again_with_the_same_words_keeps_its_vectors(kit) -> None:  # type: ignore[no-untyped-def]
+def test_a_row_that_comes_again_with_the_same_words_keeps_its_vectors(kit: Any) -> None:
     world = World(kit, seed=5)
     index = kit.index(world.rows(), world.vectors())
     again = tuple(row for row in world.rows() if row.row in (1, 5, 6, 20))
@@ -116,7 +118,7 @@ def test_a_row_that_comes_again_with_the_same_words_keeps_its_vectors(kit) -> No
     world.check(index)
 
 
-def test_a_row_with_new_words_loses_its_vectors(kit) -> None:  # type: ignore[no-untyped-def]
+def test_a_row_with_new_words_loses_its_vectors(kit: Any) -> None:
     world = World(kit, seed=6)
     index = kit.index(world.rows(), world.vectors())
     number = next(n for n in world.live if world.pieces[n])
@@ -126,7 +128,7 @@ def test_a_row_with_new_words_loses_its_vectors(kit) -> None:  # type: ignore[no
     world.check(index)
 
 
-def test_a_space_of_mostly_dead_rows_is_rebuilt_with_the_same_cosines(kit) -> None:  # type: ignore[no-untyped-def]
+def test_a_space_of_mostly_dead_rows_is_rebuilt_with_the_same_cosines(kit: Any) -> None:
     world = World(kit, seed=7, turns=1500)
     index = kit.index(world.rows(), world.vectors())
     gone = tuple(n for n in world.live if n % 5 < 2)
@@ -139,7 +141,7 @@ def test_a_space_of_mostly_dead_rows_is_rebuilt_with_the_same_cosines(kit) -> No
     world.check(index)
 
 
-def test_vectors_of_another_dimension_are_refused(kit) -> None:  # type: ignore[no-untyped-def]
+def test_vectors_of_another_dimension_are_refused(kit: Any) -> None:
     index = kit.index([kit.row(0, "a")], [kit.vector(0, 1, 0)])
     with pytest.raises(ValueError, match="3 dimensions"):
         index.apply(Changes(generation=2, vectors=(kit.vector(0, 1, 0, 0),)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ WORDS = "kayak lake tent stove river map boat rain trail bear moss fire cold sno
 class World:
     """What a store would hold, and the changes it would report."""
 
-    def __init__(self, kit, seed: int) -> None:  # type: ignore[no-untyped-def]
+    def __init__(self, kit: Any, seed: int) -> None:
         self.kit, self.draw = kit, random.Random(seed)
         self.rows: dict[int, Row] = {}
         self.vectors: dict[int, object] = {}
@@ -51,7 +52,7 @@ class World:
         kept = [vector for vector in vectors if self.vectors.get(vector.row) is vector]
         return Changes(generation=0, removed=tuple(removed), rows=tuple(alive), vectors=tuple(kept))
 
-    def _put(self, number: int):  # type: ignore[no-untyped-def]
+    def _put(self, number: int) -> Any:
         row = self.kit.row(
             number,
             " ".join(self.draw.choices(WORDS, k=self.draw.randint(1, 8))),
@@ -67,7 +68,7 @@ class World:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_an_index_kept_up_by_changes_ranks_like_a_fresh_one(kit, seed) -> None:  # type: ignore[no-untyped-def]
+def test_an_index_kept_up_by_changes_ranks_like_a_fresh_one(kit: Any, seed: Any) -> None:
     world = World(kit, seed)
     kept = BankIndex()
     for _ in range(40):
@@ -86,7 +87,7 @@ def test_an_index_kept_up_by_changes_ranks_like_a_fresh_one(kit, seed) -> None: 
             assert got == pytest.approx(expected, abs=2e-3), ranker
 
 
-def test_sessions_that_grow_at_the_same_time_keep_their_order(kit) -> None:  # type: ignore[no-untyped-def]
+def test_sessions_that_grow_at_the_same_time_keep_their_order(kit: Any) -> None:
     rows = [kit.row(n, f"w{n}", session=f"s{n % 2}", index=n // 2) for n in range(8)]
     index = BankIndex()
     for generation, row in enumerate(rows, start=1):
@@ -97,27 +98,27 @@ def test_sessions_that_grow_at_the_same_time_keep_their_order(kit) -> None:  # t
     assert index.neighbours("nobody") == ()
 
 
-def test_neighbours_close_up_over_a_removed_turn(kit) -> None:  # type: ignore[no-untyped-def]
+def test_neighbours_close_up_over_a_removed_turn(kit: Any) -> None:
     index = kit.index([kit.row(n, "x") for n in range(4)])
     index.apply(Changes(generation=2, removed=(1,)))
     assert index.neighbours("t2") == ("t0", "t2", "t3")
     assert len(index) == 3
 
 
-def test_a_reset_forgets_everything(kit) -> None:  # type: ignore[no-untyped-def]
+def test_a_reset_forgets_everything(kit: Any) -> None:
     index = kit.index([kit.row(0, "kayak")], [kit.vector(0, 1, 0)])
     index.apply(Changes(generation=5, reset=True, rows=(kit.row(7, "lake"),)))
     assert index.generation == 5 and len(index) == 1 and not index.has_vectors
     assert kit.search(index, "kayak", ranker="bm25").hits == ()
 
 
-def test_vectors_and_removals_of_unknown_rows_are_passed_over(kit) -> None:  # type: ignore[no-untyped-def]
+def test_vectors_and_removals_of_unknown_rows_are_passed_over(kit: Any) -> None:
     index = kit.index([kit.row(0, "kayak")])
     index.apply(Changes(generation=2, removed=(99,), vectors=(kit.vector(99, 1, 0),)))
     assert len(index) == 1 and not index.has_vectors
 
 
-def test_speakers_come_by_number_of_turns_and_latest_is_the_newest_time(kit) -> None:  # type: ignore[no-untyped-def]
+def test_speakers_come_by_number_of_turns_and_latest_is_the_newest_time(kit: Any) -> None:
     rows = [kit.row(n, "x", speaker=s, said_at=n) for n, s in enumerate(["Ann", "Bob", "Bob"])]
     index = kit.index(rows)
     assert index.speakers == ("Bob", "Ann")
@@ -127,7 +128,7 @@ def test_speakers_come_by_number_of_turns_and_latest_is_the_newest_time(kit) -> 
     assert BankIndex().latest is None and BankIndex().speakers == ()
 
 
-def test_memory_is_reported_and_is_mostly_the_vectors(kit) -> None:  # type: ignore[no-untyped-def]
+def test_memory_is_reported_and_is_mostly_the_vectors(kit: Any) -> None:
     values = np.random.default_rng(0).normal(size=(500, 384))
     index = kit.index(
         [kit.row(n, "word " * 10) for n in range(500)],
@@ -157,14 +158,14 @@ def test_a_stream_finds_places_in_its_sorted_part_and_in_its_tail() -> None:
     assert stream.slots_at(places).tolist() == (places // 21).tolist()
 
 
-def test_banks_do_not_change_each_others_ranking(kit) -> None:  # type: ignore[no-untyped-def]
+def test_banks_do_not_change_each_others_ranking(kit: Any) -> None:
     rows = [kit.row(n, " ".join(WORDS[n : n + 3])) for n in range(10)]
     alone = kit.search(kit.index(rows), "lake tent")
     kit.index([kit.row(n, "lake lake lake") for n in range(50)])
     assert kit.search(kit.index(rows), "lake tent") == alone
 
 
-def test_a_filter_on_items_over_several_sessions_matches_no_session(kit) -> None:  # type: ignore[no-untyped-def]
+def test_a_filter_on_items_over_several_sessions_matches_no_session(kit: Any) -> None:
     index = kit.index([kit.row(0, "kayak", kind="semantic", session="")])
     request = SearchRequest(text="kayak", filters=Filters(sessions=frozenset({""})))
     assert search(index, request, make_query("kayak")).hits == ()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from evimem.datasets.loading import load
@@ -14,7 +16,7 @@ from evimem.retrieval.query import make_query
 from evimem.retrieval.search import search
 
 
-def complete_at_20(part, ranker: Ranker) -> float:  # type: ignore[no-untyped-def]
+def complete_at_20(part: Any, ranker: Ranker) -> float:
     """Share of questions (categories 1 to 4) with every gold turn among the first 20."""
     indexes: dict[str, BankIndex] = {}
     for history_id, history in part.histories.items():
@@ -50,7 +52,7 @@ def complete_at_20(part, ranker: Ranker) -> float:  # type: ignore[no-untyped-de
 
 
 @pytest.mark.data
-def test_the_fusion_beats_bm25_by_far_on_the_tuning_conversations(data_dir) -> None:  # type: ignore[no-untyped-def]
+def test_the_fusion_beats_bm25_by_far_on_the_tuning_conversations(data_dir: Any) -> None:
     part = take(load("locomo", data_dir=data_dir), "tune")
     plain = complete_at_20(part, "bm25")
     fused = complete_at_20(part, "fusion")

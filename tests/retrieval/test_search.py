@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ TEXTS = [
 ]
 
 
-def bank(kit, *, vectors: bool = True):  # type: ignore[no-untyped-def]
+def bank(kit: Any, *, vectors: bool = True) -> Any:
     """Seven turns in two sessions by two people, one day apart."""
     rows = [
         kit.row(
@@ -39,18 +40,18 @@ def bank(kit, *, vectors: bool = True):  # type: ignore[no-untyped-def]
     return kit.index(rows, pieces)
 
 
-def ids(ranking) -> list[str]:  # type: ignore[no-untyped-def]
+def ids(ranking: Any) -> list[str]:
     return [hit.item_id for hit in ranking.hits]
 
 
 @pytest.mark.parametrize("ranker", ["fusion", "rrf", "bm25", "dense", "mmr"])
-def test_mera_19_every_ranker_is_selectable_and_ranks_from_one(kit, ranker) -> None:  # type: ignore[no-untyped-def]
+def test_mera_19_every_ranker_is_selectable_and_ranks_from_one(kit: Any, ranker: Any) -> None:
     got = kit.search(bank(kit), "kayak lake", ranker=ranker, vector=kit.unit(1, 0, 0, 0, 0, 0), k=3)
     assert [hit.rank for hit in got.hits] == [1, 2, 3]
     assert got.considered == 7 and got.reason == ""
 
 
-def test_dense_order_is_that_of_the_cosines(kit) -> None:  # type: ignore[no-untyped-def]
+def test_dense_order_is_that_of_the_cosines(kit: Any) -> None:
     vectors = [(1, 0), (0.9, 0.1), (0, 1), (-1, 0)]
     index = kit.index(
         [kit.row(n, f"w{n}") for n in range(4)], [kit.vector(n, *v) for n, v in enumerate(vectors)]
@@ -60,7 +61,7 @@ def test_dense_order_is_that_of_the_cosines(kit) -> None:  # type: ignore[no-unt
     assert got.hits[0].score == pytest.approx(1.0, abs=1e-3)
 
 
-def test_qem_6_rrf_scores_are_sums_of_reciprocal_places(kit) -> None:  # type: ignore[no-untyped-def]
+def test_qem_6_rrf_scores_are_sums_of_reciprocal_places(kit: Any) -> None:
     vectors = [(1, 0), (0.8, 0.6), (0, 1)]
     index = kit.index(
         [kit.row(0, "plain"), kit.row(1, "kayak"), kit.row(2, "kayak kayak lake")],
@@ -76,7 +77,7 @@ def test_qem_6_rrf_scores_are_sums_of_reciprocal_places(kit) -> None:  # type: i
         assert set(places) == {"bm25", "dense"}
 
 
-def test_mera_17_exclusion_applies_before_top_k(kit) -> None:  # type: ignore[no-untyped-def]
+def test_mera_17_exclusion_applies_before_top_k(kit: Any) -> None:
     index = bank(kit)
     query = make_query("kayak lake")
     first = search(index, SearchRequest(text="kayak lake", k=3), query)
@@ -88,7 +89,7 @@ def test_mera_17_exclusion_applies_before_top_k(kit) -> None:  # type: ignore[no
     assert ids(everything) == ids(first) + ids(second) + ids(everything)[6:]
 
 
-def test_mera_17_an_excluded_parent_takes_its_facts_with_it(kit) -> None:  # type: ignore[no-untyped-def]
+def test_mera_17_an_excluded_parent_takes_its_facts_with_it(kit: Any) -> None:
     rows = [kit.row(0, "kayak trip"), kit.row(1, "lake")]
     facts = [
         kit.row(2, "Ann owns a kayak", kind="fact", session="", parents=("t0",)),
@@ -118,7 +119,7 @@ def test_mera_17_an_excluded_parent_takes_its_facts_with_it(kit) -> None:  # typ
         pytest.param(Filters(kinds=frozenset({"fact"})), set(), id="kind"),
     ],
 )
-def test_filters_leave_exactly_what_they_name(kit, filters, expected) -> None:  # type: ignore[no-untyped-def]
+def test_filters_leave_exactly_what_they_name(kit: Any, filters: Any, expected: Any) -> None:
     request = SearchRequest(text="kayak", k=10, filters=filters)
     got = search(bank(kit), request, make_query("kayak"))
     assert set(ids(got)) == {f"t{n}" for n in expected}
@@ -127,14 +128,14 @@ def test_filters_leave_exactly_what_they_name(kit, filters, expected) -> None:  
         assert got.reason in ("filtered_out", "empty_bank")
 
 
-def test_a_turn_of_unknown_time_passes_no_time_filter(kit) -> None:  # type: ignore[no-untyped-def]
+def test_a_turn_of_unknown_time_passes_no_time_filter(kit: Any) -> None:
     index = kit.index([kit.row(0, "kayak", said_at=None), kit.row(1, "kayak", said_at=-5)])
     late = Filters(until=datetime(1970, 1, 1, tzinfo=UTC))
     got = search(index, SearchRequest(text="kayak", filters=late), make_query("kayak"))
     assert ids(got) == ["t1"]
 
 
-def test_filters_and_exclusion_never_change_scores_of_the_rest(kit) -> None:  # type: ignore[no-untyped-def]
+def test_filters_and_exclusion_never_change_scores_of_the_rest(kit: Any) -> None:
     index = bank(kit)
     vector = kit.unit(0, 1, 0, 0, 0, 1)
     query = make_query("When did Ann take the kayak?", vector=vector)
@@ -149,7 +150,7 @@ def test_filters_and_exclusion_never_change_scores_of_the_rest(kit) -> None:  # 
     assert ids(some) == [name for name in ids(full) if name in set(ids(some))]
 
 
-def test_case_P089_a_hit_tells_its_place_per_list_and_what_its_score_is_made_of(kit) -> None:  # type: ignore[no-untyped-def]
+def test_case_P089_a_hit_tells_its_place_per_list_and_what_its_score_is_made_of(kit: Any) -> None:
     vector = kit.unit(0, 0, 1, 0, 0, 0)
     got = kit.search(bank(kit), "where is the kayak", vector=vector, k=7)
     for hit in got.hits:
@@ -164,17 +165,17 @@ def test_case_P089_a_hit_tells_its_place_per_list_and_what_its_score_is_made_of(
 
 
 @pytest.mark.parametrize("text", ["???", "_", '"', "()", "*", "", "   ", "\x00", "\ud800"])
-def test_case_P035_a_question_without_words_gives_a_reason(kit, text) -> None:  # type: ignore[no-untyped-def]
+def test_case_P035_a_question_without_words_gives_a_reason(kit: Any, text: Any) -> None:
     got = kit.search(bank(kit, vectors=False), text)
     assert got.hits == () and got.reason == "no_usable_terms"
 
 
-def test_case_P035_stop_words_alone_are_searched_as_words(kit) -> None:  # type: ignore[no-untyped-def]
+def test_case_P035_stop_words_alone_are_searched_as_words(kit: Any) -> None:
     got = kit.search(bank(kit, vectors=False), "the of and", ranker="bm25")
     assert set(ids(got)) <= {"t0", "t1", "t2", "t5", "t6"} and got.hits
 
 
-def test_case_P035_code_in_backticks_is_words(kit) -> None:  # type: ignore[no-untyped-def]
+def test_case_P035_code_in_backticks_is_words(kit: Any) -> None:
     index = kit.index([kit.row(0, "call add_item twice"), kit.row(1, "call me")])
     assert ids(kit.search(index, "`add_item`", ranker="bm25")) == ["t0"]
 
@@ -182,18 +183,18 @@ def test_case_P035_code_in_backticks_is_words(kit) -> None:  # type: ignore[no-u
 @pytest.mark.parametrize(
     "text", ["kayak AND NOT lake", '"kayak" -lake', "kayak:lake", "kayak* NEAR(lake)", "(kayak OR"]
 )
-def test_search_operators_are_just_words(kit, text) -> None:  # type: ignore[no-untyped-def]
+def test_search_operators_are_just_words(kit: Any, text: Any) -> None:
     plain = kit.search(bank(kit, vectors=False), "kayak", ranker="bm25")
     got = kit.search(bank(kit, vectors=False), text, ranker="bm25")
     assert set(ids(plain)) <= set(ids(got))
 
 
-def test_a_question_of_ten_thousand_words_is_answered(kit) -> None:  # type: ignore[no-untyped-def]
+def test_a_question_of_ten_thousand_words_is_answered(kit: Any) -> None:
     text = "kayak " + " ".join(f"w{n}" for n in range(10_000))
     assert set(ids(kit.search(bank(kit), text, ranker="bm25"))) == {"t0", "t2"}
 
 
-def test_case_P088_no_score_is_cut_off(kit) -> None:  # type: ignore[no-untyped-def]
+def test_case_P088_no_score_is_cut_off(kit: Any) -> None:
     index = kit.index(
         [kit.row(0, "blue"), kit.row(1, "red")], [kit.vector(0, 1, 0), kit.vector(1, 0.1, 1)]
     )
@@ -201,12 +202,12 @@ def test_case_P088_no_score_is_cut_off(kit) -> None:  # type: ignore[no-untyped-
     assert len(got.hits) == 2, "a negative cosine is a place in the list too"
 
 
-def test_case_P080_old_and_new_value_are_both_found(kit) -> None:  # type: ignore[no-untyped-def]
+def test_case_P080_old_and_new_value_are_both_found(kit: Any) -> None:
     got = kit.search(bank(kit, vectors=False), "what is the server port?", k=2)
     assert set(ids(got)) == {"t5", "t6"}
 
 
-def test_reasons_tell_why_nothing_or_less_was_searched(kit) -> None:  # type: ignore[no-untyped-def]
+def test_reasons_tell_why_nothing_or_less_was_searched(kit: Any) -> None:
     assert kit.search(kit.index([]), "kayak").reason == "empty_bank"
     bare = bank(kit, vectors=False)
     vector = kit.unit(1, 0)
@@ -217,7 +218,7 @@ def test_reasons_tell_why_nothing_or_less_was_searched(kit) -> None:  # type: ig
     assert kit.search(bare, "zebra", ranker="bm25").reason == "no_match"
 
 
-def test_without_a_vector_the_fusion_ranks_by_words(kit) -> None:  # type: ignore[no-untyped-def]
+def test_without_a_vector_the_fusion_ranks_by_words(kit: Any) -> None:
     filler = [
         kit.row(10 + n, f"some talk about thing w{n} and more", session=f"f{n // 5}", index=n)
         for n in range(40)
@@ -227,13 +228,13 @@ def test_without_a_vector_the_fusion_ranks_by_words(kit) -> None:  # type: ignor
     assert ids(got) == ["t3", "t4"]
 
 
-def test_equal_scores_keep_the_order_of_the_conversation(kit) -> None:  # type: ignore[no-untyped-def]
+def test_equal_scores_keep_the_order_of_the_conversation(kit: Any) -> None:
     index = kit.index([kit.row(n, "same words", session=f"s{n}") for n in range(20)])
     assert ids(kit.search(index, "same words", k=20)) == [f"t{n}" for n in range(20)]
     assert ids(kit.search(index, "same words", k=5, ranker="bm25")) == [f"t{n}" for n in range(5)]
 
 
-def test_several_kinds_are_searched_together_and_named(kit) -> None:  # type: ignore[no-untyped-def]
+def test_several_kinds_are_searched_together_and_named(kit: Any) -> None:
     rows = [kit.row(0, "a kayak"), kit.row(1, "rain"), kit.row(2, "kayak", kind="fact", session="")]
     got = kit.search(kit.index(rows), "kayak", ranker="bm25")
     assert {(hit.item_id, hit.kind) for hit in got.hits} == {("t0", "turn"), ("t2", "fact")}

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from evimem.ports import Reader
+from evimem.errors import VectorsDamaged
+from evimem.ports import Changes, Reader
 from evimem.retrieval.index import BankIndex
 
 __all__ = ["IndexCache"]
@@ -28,6 +29,7 @@ class _Entry:
     embedder: str | None
     index: BankIndex = field(default_factory=BankIndex)
     generation: int = 0
+    problem: str = ""  # why the index holds no vectors though the bank does
     lock: threading.RLock = field(default_factory=threading.RLock)
 
 
@@ -40,21 +42,27 @@ class IndexCache:
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
 
     @contextmanager
-    def fresh(self, bank: str, reader: Reader, embedder: str | None) -> Iterator[BankIndex]:
-        """The bank's index as of the reader's view, held against changes for the block."""
+    def fresh(
+        self, bank: str, reader: Reader, embedder: str | None
+    ) -> Iterator[tuple[BankIndex, str]]:
+        """The bank's index as of the reader's view, held against changes for the block.
+
+        With it comes why it has no vectors, where they are damaged: the words are searched
+        meanwhile, and a reindex brings the vectors back.
+        """
         entry = self._entry(bank, embedder)
         with entry.lock:
             now = reader.generation()
             if now == 0 and entry.generation > 0:  # the bank was erased
-                entry.index, entry.generation = BankIndex(), 0
+                entry.index, entry.generation, entry.problem = BankIndex(), 0, ""
             # A reader may stand before the index, if another thread refreshed it meanwhile: then
             # the newer index serves, and what the reader cannot see falls out when it is fetched.
             if now > entry.generation:
-                changes = reader.changes(entry.generation, embedder=embedder)
+                changes = _changes(entry, reader)
                 entry.index.apply(changes)
                 entry.generation = changes.generation
                 self._evict(keep=bank)
-            yield entry.index
+            yield entry.index, entry.problem
 
     def drop(self, bank: str | None = None) -> None:
         """Forget one bank's index, or all."""
@@ -80,3 +88,18 @@ class IndexCache:
                 if oldest == keep:
                     break
                 total -= self._entries.pop(oldest).index.nbytes
+
+
+def _changes(entry: _Entry, reader: Reader) -> Changes:
+    """What the index lacks; without vectors from when they are found damaged to the next reset."""
+    if entry.problem:
+        changes = reader.changes(entry.generation)
+        if not changes.reset:
+            return changes
+    try:
+        changes = reader.changes(0 if entry.problem else entry.generation, embedder=entry.embedder)
+    except VectorsDamaged as error:
+        entry.problem = str(error)
+        return reader.changes(0)
+    entry.problem = ""
+    return changes

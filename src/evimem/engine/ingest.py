@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from zlib import compress
 
 import numpy as np
 
-from evimem.errors import EmbedderError, EmbedderMismatch
+from evimem.engine.messages import NewTurns
+from evimem.engine.redaction import SecretGuard, SecretsMode
+from evimem.engine.secrets import find_secrets
+from evimem.errors import BankCorrupt, EmbedderError, EmbedderMismatch
 from evimem.importers import ImportOptions, import_path
 from evimem.model.imports import (
     Detected,
@@ -29,15 +33,26 @@ from evimem.model.imports import (
 from evimem.model.item import Item
 from evimem.model.receipt import ImportFailure, ImportReceipt
 from evimem.model.turn import Session, Turn
-from evimem.ports import Embedder, NewEntry, Pending, PutReceipt, Store, VectorRow
+from evimem.ports import Embedder, NewEntry, Pending, PutReceipt, Store, VectorRow, Writer
 from evimem.retrieval.analyzer import ANALYZER_VERSION, analyze
 
-__all__ = ["Progress", "embed_pending", "import_into", "new_entry", "put_batch"]
+__all__ = [
+    "Progress",
+    "add_turns",
+    "embed_pending",
+    "import_into",
+    "new_entry",
+    "renew_tokens",
+]
 
 BATCH = 2000
 """Turns per transaction: large enough to be fast, small enough that a kill loses little work."""
 EMBED_BATCH = 64
 """Entries per transaction of vectors."""
+DEGENERATE_LENGTH = 2000
+"""Characters from which a derived fact is looked at for endless repetition."""
+DEGENERATE_RATIO = 0.03
+"""Compressed to raw size below which it is nothing else; prose stays above 0.2."""
 PIECE_CACHE = 50_000
 """Pieces whose vectors are kept during one pass, so that a repeated text is encoded once."""
 
@@ -60,13 +75,59 @@ def new_entry(value: Turn | Item) -> NewEntry:
     )
 
 
-def put_batch(
-    store: Store, bank: str, sessions: Iterable[Session], entries: Sequence[NewEntry]
+def add_turns(
+    store: Store, bank: str, session: Session, turns: NewTurns, *, forget_leaks: bool
 ) -> PutReceipt:
-    """Stores sessions and entries in one transaction."""
+    """Stores the turns of one call in one transaction, behind those that the session has.
+
+    With `forget_leaks`, a secret that an earlier version of a turn held in the open goes.
+    """
     with store.write(bank) as tx:
-        tx.put_sessions(sessions)
-        return tx.put(entries)
+        held = tx.session(session.session_id)
+        known = {turn.turn_id: turn.index for turn in held}
+        placed = turns.placed(known, max(known.values(), default=-1) + 1)
+        if not held:
+            tx.put_sessions([session])
+        receipt = tx.put([new_entry(turn) for turn in placed])
+        leaked = forget_leaks and _clear_leaked_past(tx, receipt.updated)
+    if leaked:
+        store.scrub()
+    return receipt
+
+
+def _clear_leaked_past(tx: Writer, updated: Sequence[str]) -> bool:
+    """Forgets what updated entries said before, where that held a secret stored in the open.
+
+    Returns True if there was such a thing: then `Store.scrub` must follow the commit.
+    """
+    leaked = [
+        one
+        for one in updated
+        if any(change.text and find_secrets(change.text) for change in tx.history(one))
+    ]
+    if leaked:
+        tx.clear_past(leaked)
+    return bool(leaked)
+
+
+def renew_tokens(store: Store, bank: str) -> None:
+    """Mends damaged tokens, then makes the tokens of every entry anew and drops the vectors.
+
+    Raises:
+        BankCorrupt: the words of an entry are damaged too; the message names it. What is whole
+            before it has new tokens.
+    """
+    with store.write(bank) as tx:
+        tx.mend(new_entry)
+    after = 0
+    while True:
+        with store.write(bank) as tx:
+            page = tx.entries(after=after, limit=BATCH)
+            if not page:
+                tx.drop_vectors()
+                return
+            tx.retokenise([new_entry(value) for _, value in page])
+        after = page[-1][0]
 
 
 @dataclass(slots=True)
@@ -111,12 +172,14 @@ def import_into(
     format: str | None,
     options: ImportOptions,
     embedder: Embedder | None,
+    secrets: SecretsMode,
     progress: Progress = _no_progress,
 ) -> ImportReceipt:
     """Reads a file or folder and stores what it holds.
 
     Every batch is committed before the next is read, so an error or a kill keeps what came before;
-    importing again stores only what is missing.
+    importing again stores only what is missing. At the end the bank is read back as a search
+    would; damage counts as a failure.
 
     Raises:
         ImportFormatError, UnsafeArchive: nothing of the file could be read.
@@ -124,10 +187,16 @@ def import_into(
     """
     begun = time.perf_counter()
     tally = _Tally()
+    guard = SecretGuard(secrets)
+    leaked = False
     done = 0
-    for sessions, values in _batches(import_path(path, format=format, options=options), tally):
+    for sessions, read in _batches(import_path(path, format=format, options=options), tally):
+        values = [guard.value(value) for value in read]
         entries = [new_entry(value) for value in values]
-        receipt = put_batch(store, bank, sessions, entries)
+        with store.write(bank) as tx:
+            tx.put_sessions(map(guard.session, sessions))
+            receipt = tx.put(entries)
+            leaked |= secrets == "redact" and _clear_leaked_past(tx, receipt.updated)
         turns = frozenset(value.turn_id for value in values if isinstance(value, Turn))
         tally.stored(receipt, turns)
         done += len(values)
@@ -135,6 +204,9 @@ def import_into(
     degraded: tuple[str, ...] = ()
     if embedder is not None:
         degraded = embed_or_say(store, bank, embedder, progress)
+    if leaked and not store.scrub():
+        tally.warnings["a reader keeps old text in the log: run `evimem doctor` later"] = None
+    tally.failed += _damage(store, bank, embedder)
     return ImportReceipt(
         formats=tuple(tally.formats),
         sessions=tally.sessions,
@@ -146,6 +218,7 @@ def import_into(
         skipped=dict(tally.skipped),
         failed=tuple(tally.failed),
         warnings=(*tally.warnings, *degraded),
+        secrets=dict(guard.found),
         seconds=round(time.perf_counter() - begun, 3),
     )
 
@@ -164,8 +237,11 @@ def _batches(
             values.append(event.turn)
             tally.blank += not event.turn.body.strip()
         elif isinstance(event, FactRead):
-            values.append(event.item)
             tally.facts += 1
+            if _degenerate(event.item.text):
+                tally.skipped["degenerate_fact"] += 1
+            else:
+                values.append(event.item)
         else:
             tally.note(event)
         if len(values) >= BATCH:
@@ -173,6 +249,24 @@ def _batches(
             sessions, values = [], []
     if sessions or values:
         yield sessions, values
+
+
+def _degenerate(text: str) -> bool:
+    """True for a derived text that repeats itself to no end, as a model does when it derails."""
+    if len(text) < DEGENERATE_LENGTH:
+        return False
+    data = text.encode("utf-8", "replace")
+    return len(compress(data, 1)) < DEGENERATE_RATIO * len(data)
+
+
+def _damage(store: Store, bank: str, embedder: Embedder | None) -> list[ImportFailure]:
+    """Reads the bank back with all checksums, as the first search would."""
+    try:
+        with store.read(bank) as reader:
+            reader.changes(0, embedder=embedder.model_id if embedder is not None else None)
+    except BankCorrupt as error:
+        return [ImportFailure(where=f"bank {bank}", message=str(error))]
+    return []
 
 
 def embed_or_say(

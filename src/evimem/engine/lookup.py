@@ -7,7 +7,7 @@ from evimem.model.item import Item
 from evimem.model.turn import Turn
 from evimem.ports import Reader
 
-__all__ = ["entry_of", "id_of", "said_by", "session_id_of"]
+__all__ = ["entry_of", "id_in", "id_of", "said_by", "session_id_of"]
 
 
 def id_of(value: Turn | Item) -> str:
@@ -21,11 +21,22 @@ def entry_of(reader: Reader, ref: str) -> Turn | Item:
     Raises:
         NotFound: there is none in this bank.
     """
-    found = reader.resolve(ref)
-    values = reader.get([found]) if found is not None else []
+    values = reader.get([id_in(reader, ref)])
     if not values:
         raise NotFound(f"no turn or item {ref!r} in this bank")
     return values[0]
+
+
+def id_in(reader: Reader, ref: str) -> str:
+    """The id that a reference means; unlike `entry_of` it works on a damaged entry too.
+
+    Raises:
+        NotFound: there is none in this bank.
+    """
+    found = reader.resolve(ref)
+    if found is None:
+        raise NotFound(f"no turn or item {ref!r} in this bank")
+    return found
 
 
 def session_id_of(reader: Reader, ref: str) -> str:

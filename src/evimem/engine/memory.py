@@ -24,15 +24,18 @@ from evimem.engine.export import export_records
 from evimem.engine.health import analyzer_problems, embedder_problems
 from evimem.engine.ingest import (
     Progress,
+    add_turns,
     embed_or_say,
     embed_pending,
     import_into,
-    new_entry,
+    renew_tokens,
 )
-from evimem.engine.lookup import entry_of, id_of, said_by, session_id_of
+from evimem.engine.lookup import entry_of, id_in, id_of, said_by, session_id_of
 from evimem.engine.messages import MessageInput, turns_from_messages
+from evimem.engine.redaction import SecretGuard, SecretsMode
 from evimem.engine.results import AddReceipt, DoctorReport, SearchResult, search_hit
-from evimem.engine.view import EngineView, QueryEncoder
+from evimem.engine.scan import ScanReport, scan
+from evimem.engine.view import EngineView, QueryEncoder, checked_request
 from evimem.errors import (
     BankLocked,
     BankReadOnly,
@@ -47,7 +50,7 @@ from evimem.model.bank import bank_name
 from evimem.model.evidence import Question
 from evimem.model.item import Item, Kind
 from evimem.model.receipt import ImportReceipt
-from evimem.model.search import Exclusion, Filters, Ranker, SearchRequest
+from evimem.model.search import Filters, Ranker
 from evimem.model.text import storable
 from evimem.model.turn import Session, Turn
 from evimem.ports import BankStats, Change, Clock, Embedder, EraseReceipt, Store
@@ -57,9 +60,6 @@ from evimem.retrieval.analyzer import ANALYZER_VERSION
 from evimem.trace import Trace
 
 __all__ = ["Memory"]
-
-TOP_K_CEILING = 1000
-"""No search returns more hits, whatever is asked."""
 
 
 def _quiet(stage: str, done: int, total: int | None) -> None:
@@ -77,6 +77,7 @@ class Memory:
         embedder: Embedder | None,
         bank: str = "default",
         tz: str = "",
+        secrets: SecretsMode = "redact",
         facts: Mapping[str, str] | None = None,
     ) -> None:
         """Takes the parts; `Memory.open` is the way to make one.
@@ -87,6 +88,7 @@ class Memory:
             embedder: texts to vectors; None ranks by words only.
             bank: the bank that calls use where they name none.
             tz: zone of times that have none; empty: UTC, and imports say so.
+            secrets: what to do with keys and passwords in what is stored.
             facts: what `doctor` shows about this installation.
         """
         self.bank = bank_name(bank)
@@ -96,6 +98,7 @@ class Memory:
         self._encoder = QueryEncoder(embedder)
         self._cache = IndexCache()
         self._tz = tz
+        self._secrets: SecretsMode = secrets
         self._facts = dict(facts or {})
         self._closed = threading.Event()
 
@@ -136,14 +139,11 @@ class Memory:
             tz=self._tz,
             idempotency_key=idempotency_key,
         )
-        with self._store.write(name) as tx:
-            held = tx.session(session.session_id)
-            known = {turn.turn_id: turn.index for turn in held}
-            after = max(known.values(), default=-1) + 1
-            placed = turns.placed(known, after)
-            if not held:
-                tx.put_sessions([session])
-            receipt = tx.put([new_entry(turn) for turn in placed])
+        guard = SecretGuard(self._secrets)
+        turns = turns.changed(guard.turn)
+        receipt = add_turns(
+            self._store, name, session, turns, forget_leaks=self._secrets == "redact"
+        )
         degraded: tuple[str, ...] = ()
         if self._embedder is not None:
             degraded = embed_or_say(self._store, name, self._embedder, _quiet)
@@ -153,6 +153,7 @@ class Memory:
             unchanged=receipt.unchanged,
             updated=receipt.updated,
             degraded=degraded,
+            secrets=dict(guard.found),
         )
 
     def import_file(
@@ -186,6 +187,7 @@ class Memory:
             format=format,
             options=options or ImportOptions(tz=self._tz or None),
             embedder=self._embedder if embed else None,
+            secrets=self._secrets,
             progress=progress,
         )
 
@@ -201,21 +203,16 @@ class Memory:
         return embed_pending(self._store, self._bank(bank), self._embedder, progress=progress)
 
     def reindex(self, *, bank: str | None = None, progress: Progress = _quiet) -> int:
-        """Makes tokens and vectors anew with this version's analyzer and this embedder.
+        """Makes tokens and vectors anew from the words, with this analyzer and this embedder.
+
+        It reads neither, so it mends them where they are damaged.
 
         Raises:
+            BankCorrupt: the words of an entry are damaged; the message names it.
             EmbedderError: the embedder failed; keyword search works, and `embed` goes on.
         """
         name = self._bank(bank)
-        after = 0
-        while True:
-            with self._store.write(name) as tx:
-                page = tx.entries(after=after, limit=2000)
-                if not page:
-                    tx.drop_vectors()
-                    break
-                tx.retokenise([new_entry(value) for _, value in page])
-            after = page[-1][0]
+        renew_tokens(self._store, name)
         self._cache.drop(name)
         return self.embed(bank=name, progress=progress) if self._embedder is not None else 0
 
@@ -248,23 +245,15 @@ class Memory:
         Raises:
             UsageError: top_k or a time is not usable.
         """
-        if not 1 <= top_k <= TOP_K_CEILING:
-            raise UsageError(f"top_k is {top_k!r}: it must be from 1 to {TOP_K_CEILING}")
-        for label, moment in (("since", since), ("until", until)):
-            if moment is not None and moment.tzinfo is None:
-                raise UsageError(f"{label} is {moment!r}: it needs a zone")
-        request = SearchRequest(
-            text=storable(query),
-            k=top_k,
-            ranker=ranker,
-            filters=Filters(
-                kinds=frozenset(kinds),
-                speakers=frozenset([speaker]) if speaker else frozenset(),
-                sessions=frozenset([session]) if session else frozenset(),
-                since=since,
-                until=until,
-            ),
-            exclusion=Exclusion(items=frozenset(exclude)),
+        filters = Filters(
+            kinds=frozenset(kinds),
+            speakers=frozenset([speaker]) if speaker else frozenset(),
+            sessions=frozenset([session]) if session else frozenset(),
+            since=since,
+            until=until,
+        )
+        request = checked_request(
+            query, top_k=top_k, ranker=ranker, filters=filters, exclude=exclude
         )
         name = self._bank(bank)
         with self._view(name) as view:
@@ -342,7 +331,8 @@ class Memory:
         name = self._bank(bank)
         given = RunInput(
             question=Question(
-                text=storable(question), asked_at=as_of.isoformat() if as_of is not None else None
+                text=SecretGuard(self._secrets).text(storable(question)),
+                asked_at=as_of.isoformat() if as_of is not None else None,
             ),
             bank=name,
             trace_id=f"q_{uuid.uuid4().hex[:20]}",
@@ -477,7 +467,7 @@ class Memory:
         name = self._bank(bank)
         with self._store.write(name) as tx:
             if turn:
-                ids = [id_of(entry_of(tx, turn))]
+                ids = [id_in(tx, turn)]
             elif session:
                 ids = [t.turn_id for t in tx.session(session_id_of(tx, session))]
             else:
@@ -501,15 +491,24 @@ class Memory:
         self._cache.drop(name)
         return self._scrubbed(receipt)
 
+    def scan(self, *, fix: bool = False, bank: str | None = None) -> ScanReport:
+        """Looks for secrets in all that a bank holds; `fix` takes them out, log and traces too.
+
+        Raises:
+            BankReadOnly: the file cannot be written.
+        """
+        name = self._bank(bank)
+        report = scan(self._store, name, fix=fix)
+        if not fix or not report.findings or self._embedder is None:
+            return report
+        degraded = embed_or_say(self._store, name, self._embedder, _quiet)
+        return dataclasses.replace(report, degraded=degraded)
+
     # Looking after it
 
     def banks(self) -> list[BankStats]:
         """Counts of every bank."""
-        stats = []
-        for name in self._store.banks():
-            with self._store.read(name) as reader:
-                stats.append(reader.stats())
-        return stats
+        return [self.stats(bank=name) for name in self._store.banks()]
 
     def stats(self, *, bank: str | None = None) -> BankStats:
         """Counts of one bank."""
@@ -565,7 +564,9 @@ class Memory:
                     f"embedder_mismatch: the bank's vectors come from {stored[0]!r}, the embedder "
                     f"is {model!r}; ranking is by words only until you run `evimem reindex`"
                 ] = None
-            with self._cache.fresh(bank, reader, model if usable else None) as index:
+            with self._cache.fresh(bank, reader, model if usable else None) as (index, damage):
+                if damage:
+                    problems[f"vectors_damaged: {damage}"] = None
                 encoder = self._encoder if usable or model is None else None
                 yield EngineView(
                     reader=reader, index=index, encoder=encoder, as_of=as_of, problems=problems

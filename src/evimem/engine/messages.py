@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from typing import Any
@@ -47,6 +47,10 @@ class NewTurns:
                 index, after = after, after + 1
             placed.append(replace(turn, index=index))
         return placed
+
+    def changed(self, change: Callable[[Turn], Turn]) -> NewTurns:
+        """The turns after a change that leaves their ids alone."""
+        return NewTurns(tuple(map(change, self.turns)))
 
 
 def turns_from_messages(

@@ -73,6 +73,8 @@ class AddReceipt:
     """Ids of turns whose words were replaced."""
     degraded: tuple[str, ...] = ()
     """Why vectors are missing; the turns themselves are stored and searchable by words."""
+    secrets: Mapping[str, int] = field(default_factory=dict)
+    """Secrets found in the messages, per kind; stored as markers unless the setting says not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,18 +8,44 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from evimem.errors import EmbedderError
+from evimem.errors import EmbedderError, UsageError
 from evimem.model.item import Item
-from evimem.model.search import Hit, SearchRequest
+from evimem.model.search import Exclusion, Filters, Hit, Ranker, SearchRequest
+from evimem.model.text import storable
 from evimem.model.turn import Turn
 from evimem.ports import Embedder, FloatArray, Reader
 from evimem.query.reading import read_query
 from evimem.retrieval.index import BankIndex
 from evimem.retrieval.search import Ranking, search
 
-__all__ = ["EngineView", "QueryEncoder"]
+__all__ = ["EngineView", "QueryEncoder", "checked_request"]
+
+TOP_K_CEILING = 1000
+"""No search returns more hits, whatever is asked."""
 
 _QUERY_CACHE = 1024
+
+
+def checked_request(
+    query: str, *, top_k: int, ranker: Ranker, filters: Filters, exclude: Sequence[str]
+) -> SearchRequest:
+    """The request for a search from outside.
+
+    Raises:
+        UsageError: top_k is out of its range, or a time has no zone.
+    """
+    if not 1 <= top_k <= TOP_K_CEILING:
+        raise UsageError(f"top_k is {top_k!r}: it must be from 1 to {TOP_K_CEILING}")
+    for label, moment in (("since", filters.since), ("until", filters.until)):
+        if moment is not None and moment.tzinfo is None:
+            raise UsageError(f"{label} is {moment!r}: it needs a zone")
+    return SearchRequest(
+        text=storable(query),
+        k=top_k,
+        ranker=ranker,
+        filters=filters,
+        exclusion=Exclusion(items=frozenset(exclude)),
+    )
 
 
 class QueryEncoder:
@@ -100,7 +126,7 @@ class EngineView:
             request = dataclasses.replace(request, filters=filters)
         vector = None
         if self.encoder is not None and self.index.has_vectors:
-            vector, problem = self.encoder.vector(request.text)
+            vector, problem = self.encoder.vector(self.index.as_said(request.text))
             if problem:
                 self.problems[problem] = None
         reference = self.reference or self.latest

@@ -42,6 +42,8 @@ class ImportReceipt:
     """Parts that could not be read."""
     warnings: tuple[str, ...] = ()
     """What was assumed or repaired while reading."""
+    secrets: Mapping[str, int] = field(default_factory=dict)
+    """Secrets found in what was read, per kind; stored as markers unless the setting says not."""
     seconds: float = 0.0
     """Wall time."""
 

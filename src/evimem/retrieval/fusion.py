@@ -22,17 +22,17 @@ __all__ = ["DENSE_WEIGHTS", "LEXICAL_WEIGHTS", "contributions"]
 
 DENSE_WEIGHTS: Mapping[str, float] = {
     "bm25": 0.2,
-    "window30": 0.25,
-    "window100": 0.55,
+    "window30": 0.2,
+    "window100": 0.5,
     "bigram": 0.05,
-    "asked": 1.25,
+    "asked": 1.2,
     "user": 0.7,
-    "date": 1.2,
-    "length": 0.75,
+    "date": 1.0,
+    "length": 0.65,
     "only_asks": -0.3,
-    "dense": 0.05,
-    "mixed": 0.6,
-    "near": 0.3,
+    "dense": 0.2,
+    "mixed": 0.45,
+    "near": 0.35,
 }
 """Constants where the question and the rows have vectors."""
 
@@ -43,7 +43,7 @@ LEXICAL_WEIGHTS: Mapping[str, float] = {
     "bigram": 0.05,
     "asked": 1.25,
     "user": 0.85,
-    "date": 1.4,
+    "date": 1.25,
     "length": 0.65,
     "only_asks": -0.3,
 }

@@ -14,6 +14,7 @@ import numpy as np
 
 from evimem.model.item import Kind
 from evimem.ports import Changes, Row, VectorRow
+from evimem.retrieval.query import first_person
 from evimem.retrieval.space import NO_TIME, Space
 
 __all__ = ["BankIndex"]
@@ -151,6 +152,17 @@ class BankIndex:
         if newest == NO_TIME:
             return None
         return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=newest)
+
+    def as_said(self, text: str) -> str:
+        """A question in the words of the person it is about: what to encode as its vector.
+
+        Where people talk with each other, nobody says their own name: "Where did Ann's dog run?"
+        is answered by "my dog ran ...". Names of this bank's people become "I" and "my", which
+        brings the question's vector to the turns that answer it. Names are matched as they are
+        written, whole or in part; in a chat with a model nothing changes.
+        """
+        space = self._spaces.get("turn")
+        return text if space is None else first_person(text, space.people_words)
 
     @property
     def has_vectors(self) -> bool:

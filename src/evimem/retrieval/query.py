@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,11 +13,13 @@ import numpy as np
 from evimem.ports import FloatArray, TokenArray
 from evimem.retrieval.analyzer import STOP_IDS, tokens_of
 
-__all__ = ["MAX_QUERY_WORDS", "Query", "make_query"]
+__all__ = ["MAX_QUERY_WORDS", "Query", "first_person", "make_query"]
 
 MAX_QUERY_WORDS = 1024
 """Words of a question that are read; of these, the `bm25.MAX_TERMS` rarest are scored."""
 
+_WORD = re.compile(r"(\w+(?:-\w+)*(?:['\u2019]s\b)?)")
+_POSSESSIVE = re.compile(r"['\u2019]s$")
 _SELF = re.compile(r"\b(?:i|me|my|mine|myself|we|us|our|ours)\b")
 _YOU = re.compile(r"\b(?:you|your|yours)\b")
 _POLITE = re.compile(
@@ -37,7 +39,8 @@ class Query:
     pairs: tuple[tuple[int, int], ...] = ()
     """Pairs of terms that stand side by side in the question."""
     vector: FloatArray | None = None
-    """Unit vector by the bank's embedder, shape (dim,); None: only words are searched."""
+    """Unit vector of the question as said (`BankIndex.as_said`) by the bank's embedder, shape
+    (dim,); None: only words are searched."""
     speakers: tuple[str, ...] = ()
     """Speakers the question is about, where the caller knows; empty: found by name."""
     date_ranges: tuple[tuple[int, int], ...] = ()
@@ -56,6 +59,28 @@ def _about(text: str) -> Literal["user", "assistant", ""]:
     return "user" if _SELF.search(lowered) else ""
 
 
+def first_person(text: str, names: Collection[str]) -> str:
+    """The text with every run of these names, as written, turned into "I", or "my" before 's.
+
+    Args:
+        text: a question.
+        names: single words that name people, such as "Ann" and "Lee".
+    """
+    if not names:
+        return text
+    parts = _WORD.split(text)  # between words at even places, words at odd ones
+    out = parts[:1]
+    was_name = False
+    for word, after in zip(parts[1::2], parts[2::2], strict=True):
+        owner = _POSSESSIVE.search(word)
+        is_name = (word[: owner.start()] if owner else word) in names
+        if is_name and was_name and not out[-1].strip():
+            out[-2:] = []  # a second word of the same name
+        out += [("my" if owner else "I") if is_name else word, after]
+        was_name = is_name and not owner
+    return "".join(out)
+
+
 def make_query(
     text: str,
     *,
@@ -68,7 +93,7 @@ def make_query(
 
     Args:
         text: the question; any string, no syntax in it means anything.
-        vector: its unit vector, shape (dim,).
+        vector: unit vector of the question as said (`BankIndex.as_said`), shape (dim,).
         speakers: names of the speakers it is about, where the caller knows them.
         date_ranges: days it names, as inclusive ranges of `date.toordinal` numbers.
         months: months it names without a year, bit m for month m.

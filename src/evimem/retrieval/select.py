@@ -11,6 +11,9 @@ from evimem.retrieval.layout import BoolArray, ScoreArray
 
 __all__ = ["places_in", "top_k"]
 
+_SORT_ABOVE = 64
+"""Asking for one place in this many, sorting all of them is cheaper than counting for each."""
+
 
 def top_k(scores: ScoreArray, k: int, *, allowed: BoolArray) -> npt.NDArray[np.int64]:
     """Positions of the k best allowed scores, best first; equal scores in order of position.
@@ -55,16 +58,16 @@ def places_in(
         return []
     where = np.flatnonzero(listed)
     values = scores[where]
+    if len(asked) * _SORT_ABOVE > len(where):
+        place_at = np.zeros(len(scores), dtype=np.int64)
+        place_at[where[np.argsort(-values, kind="stable")]] = np.arange(1, len(where) + 1)
+        places: list[int] = place_at[asked].tolist()
+        return places
     out: list[int] = []
     for position in asked.tolist():
-        if not listed[position]:
-            out.append(0)
-            continue
         value = scores[position]
         before = int(np.searchsorted(where, position))
-        out.append(
-            1
-            + int(np.count_nonzero(values > value))
-            + int(np.count_nonzero(values[:before] == value))
-        )
+        ahead = int(np.count_nonzero(values > value))
+        equal = int(np.count_nonzero(values[:before] == value))
+        out.append(1 + ahead + equal if listed[position] else 0)
     return out

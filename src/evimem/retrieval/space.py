@@ -191,14 +191,18 @@ class Space:
         return out
 
     def _refresh_names(self) -> None:
-        """Which speakers live rows have, and by which words a question may name them."""
+        """Which people live rows have, and by which words a question may name them."""
         self.name_ids: dict[int, set[int]] = {}
+        words: set[str] = set()
         person = self.roles.find("person")
         people = (self.role == person) if person is not None else np.zeros(0, dtype=bool)
         for code in np.unique(self.speaker[people]) if people.size else ():
-            for token in tokens_of(self.speakers.names[int(code)]).tolist():
+            name = self.speakers.names[int(code)]
+            words.update(name.split())
+            for token in tokens_of(name).tolist():
                 if token not in STOP_IDS:
                     self.name_ids.setdefault(token, set()).add(int(code))
+        self.people_words: frozenset[str] = frozenset(words)
 
     def _spread(self, values: npt.NDArray[np.int32]) -> ScoreArray:
         """Values of live rows over positions; 0 in gaps."""

@@ -1,4 +1,4 @@
-"""Commands that look after the store: banks, where, embed, reindex, backup, doctor."""
+"""Commands that look after the store: banks, where, embed, reindex, backup, scan, doctor."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from evimem.interfaces.cli.common import (
     out,
     progress_bar,
 )
+from evimem.interfaces.cli.render import show_scan
 from evimem.ports import BankStats
 from evimem.settings import Settings
 
@@ -103,7 +104,7 @@ def embed(path: str | None, bank: str | None, as_json: bool) -> None:
 @json_option
 @failing_clearly
 def reindex(path: str | None, bank: str | None, as_json: bool) -> None:
-    """Make tokens and vectors anew, with this version and the configured embedder.
+    """Make tokens and vectors anew from the words, also where they are damaged.
 
     \b
     Example:
@@ -138,6 +139,29 @@ def backup(target: Path, path: str | None, bank: str | None, as_json: bool) -> N
 
 
 @click.command()
+@click.option("--fix", is_flag=True, help="Take them out: words, log, traces and files.")
+@bank_option
+@json_option
+@failing_clearly
+def scan(fix: bool, path: str | None, bank: str | None, as_json: bool) -> None:
+    """Find keys and passwords in what is stored. Shows where and which kind, never the value.
+
+    \b
+    Examples:
+      evimem scan
+      evimem scan --fix
+    """
+    with open_memory(path, bank) as memory:
+        report = memory.scan(fix=fix)
+    if as_json:
+        emit_json(report)
+    else:
+        show_scan(out(), report)
+    if report.findings and not (report.fixed and report.scrubbed):
+        raise SystemExit(EXIT_FAILED_ITEMS)
+
+
+@click.command()
 @bank_option
 @json_option
 @failing_clearly
@@ -168,4 +192,4 @@ def doctor(path: str | None, bank: str | None, as_json: bool) -> None:
         raise SystemExit(EXIT_FAILED_ITEMS)
 
 
-COMMANDS = (banks, where, embed, reindex, backup, doctor)
+COMMANDS = (banks, where, embed, reindex, backup, scan, doctor)

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from evimem.engine import SearchResult
+from evimem.engine import ScanReport, SearchResult
 from evimem.model.answer import Answer, Citation
 from evimem.model.receipt import ImportReceipt
 from evimem.ports import EraseReceipt
 from evimem.trace import Round, Trace
 
-__all__ = ["show_answer", "show_erased", "show_import", "show_search", "show_trace", "when"]
+__all__ = [
+    "secrets_lines",
+    "show_answer",
+    "show_erased",
+    "show_import",
+    "show_scan",
+    "show_search",
+    "show_trace",
+    "when",
+]
 
 _STATUS = {
     "supported": "[green]supported[/]",
@@ -87,6 +97,8 @@ def show_import(console: Console, receipt: ImportReceipt) -> None:
     )
     if receipt.facts:
         console.print(f"facts: {receipt.facts}")
+    for line in secrets_lines(receipt.secrets):
+        console.print(line, style="yellow", markup=False)
     for reason, count in sorted(receipt.skipped.items()):
         console.print(f"skipped: {count} x {reason}", style="dim", markup=False)
     for warning in receipt.warnings:
@@ -96,6 +108,33 @@ def show_import(console: Console, receipt: ImportReceipt) -> None:
     if len(receipt.failed) > 20:
         console.print(f"failed: {len(receipt.failed) - 20} more (see --json)", style="red")
     console.print(f"took {receipt.seconds:.1f} s", style="dim", markup=False)
+
+
+def secrets_lines(secrets: Mapping[str, int]) -> list[str]:
+    """What a receipt says about secrets: how many of which kind, never what they are."""
+    return [f"secrets: {count} x {kind}" for kind, count in sorted(secrets.items())]
+
+
+def show_scan(console: Console, report: ScanReport) -> None:
+    """Where secrets are stored, and whether they are gone."""
+    for one in report.findings:
+        where = f"{one.place} {one.ref}" + (f" ({one.source_id})" if one.source_id else "")
+        console.print(f"{where}: {one.count} x {one.kind}", markup=False)
+    console.print(
+        f"{len(report.findings)} findings in {report.scanned} turns and facts", markup=False
+    )
+    if not report.findings:
+        return
+    if not report.fixed:
+        console.print("run `evimem scan --fix` to take them out for good", style="yellow")
+    elif report.scrubbed:
+        console.print("taken out; no byte of them is left in the bank's files", style="green")
+    else:
+        console.print(
+            "taken out; a reader still keeps the log: run `evimem doctor` when it is done",
+            style="yellow",
+        )
+    _show_degraded(console, report.degraded)
 
 
 def show_erased(console: Console, receipt: EraseReceipt) -> None:

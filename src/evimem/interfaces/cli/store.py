@@ -22,7 +22,7 @@ from evimem.interfaces.cli.common import (
     parse_time,
     progress_bar,
 )
-from evimem.interfaces.cli.render import show_erased, show_import
+from evimem.interfaces.cli.render import secrets_lines, show_erased, show_import
 from evimem.settings import Settings
 
 __all__ = ["COMMANDS"]
@@ -135,6 +135,8 @@ def add(
     ):
         for one in ids:
             click.echo(f"{label}: {one}")
+    for line in secrets_lines(receipt.secrets):
+        click.echo(line, err=True)
     for reason in receipt.degraded:
         click.echo(f"degraded: {reason}", err=True)
 

@@ -9,7 +9,6 @@ rounded.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,11 +22,11 @@ __all__ = ["Judgement", "Signals", "is_chat", "judge", "log_odds", "signals", "s
 TOP = 3
 """Sentences of each side that are compared."""
 
-PERSON_MARGIN = 2.8
+PERSON_MARGIN = 2.5
 """Weight of the person's best sentences over the others' (mean of TOP scores)."""
-PERSON_WORDS = 1.1
+PERSON_WORDS = 1.4
 """Weight of the question's words in the person's best sentence over the others' best."""
-PERSON_SHARE = 1.6
+PERSON_SHARE = 1.5
 """Weight of the question's words in the person's best sentence."""
 PERSON_WHEN = 0.7
 """Constant of when-questions: a person who tells of an event mostly tells when, which the words do
@@ -77,8 +76,6 @@ class Judgement:
 
     supported: bool
     """True if the evidence answers."""
-    confidence: float
-    """0..1; 0.5 is the border."""
     missing: str
     """What was not found, in words; empty if supported and nothing is missing."""
     nearest: tuple[Piece, ...]
@@ -136,7 +133,6 @@ def judge(reading: Reading) -> Judgement:
     supported = odds > 0 and not against and bool(reading.telling)
     return Judgement(
         supported=supported,
-        confidence=1 / (1 + math.exp(-max(-30.0, min(30.0, odds)))),
         missing="" if supported else against or _missing(reading, given),
         nearest=(reading.telling or reading.pieces)[:2],
     )

@@ -10,12 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib import resources
 
 from evimem.model.evidence import EvidenceItem, EvidenceState, Question
 from evimem.model.item import Item
 from evimem.model.search import Hit, SearchRequest
 from evimem.model.turn import Turn
-from evimem.query.lite.kinds import examples_of
 from evimem.query.lite.packager import entry_id
 from evimem.query.lite.question import Analysis, analyse
 from evimem.query.lite.sentences import Sentence, rarity, sentences
@@ -32,7 +33,7 @@ MAX_VIEWED = 200
 
 W_PLACE = 1.0
 """Weight of the turn's place in the search for the question (0..1)."""
-W_WORDS = 0.6
+W_WORDS = 0.9
 """Weight of the question's words that the sentence holds (0..1)."""
 W_ASKS = 0.5
 """Penalty of a sentence that asks."""
@@ -56,10 +57,6 @@ _WORDS_OF_ASKING = """say said tell told describe feel felt think thought mentio
 often does kind type photo share happen main"""
 _ASKING = frozenset(keys(_WORDS_OF_ASKING))
 CAPTION_MARK = "[picture: "
-_KINDS = """activity hobby pastime sport exercise instrument pet animal food dish dessert drink
-country city state vehicle language color colour flower plant clothes jewelry device"""
-_NO_THINGS = frozenset(("got", "new", "went", "shelter", "rescue", "class", "lesson", "gear"))
-_CONCRETE = frozenset(keys(_KINDS))
 ASKED = "asked"
 """Name of the ranking's feature for the person asked about."""
 _SHORT_NAME = 3
@@ -186,13 +183,23 @@ def _wanted(analysis: Analysis, person: str, bodies: Sequence[str]) -> list[str]
 
 
 def examples(analysis: Analysis) -> frozenset[str]:
-    """Keys of common examples of what is asked for ("pets": "cat", ...), without the question's own
-    words; empty where the examples of that kind are no answers ("goals": "hope", "plan")."""
+    """Keys of things of the kind that is asked for ("pets": "cat", ...), without the question's own
+    words; empty where no members of the kind are known."""
     head = analysis.focus[-1:]
-    if not head or key(head[0]) not in _CONCRETE:
-        return frozenset()
-    things = [e for e in examples_of(head) if not e.endswith("ed") and e not in _NO_THINGS]
-    return frozenset(keys(" ".join(things))) - set(keys(analysis.text))
+    members = _members().get(key(head[0]), frozenset()) if head else frozenset()
+    return members - set(keys(analysis.text))
+
+
+@cache
+def _members() -> dict[str, frozenset[str]]:
+    """Members' keys by the key of every name of a kind, from `data/members_en.txt`."""
+    text = (resources.files("evimem.query.lite") / "data" / "members_en.txt").read_text("utf-8")
+    table: dict[str, frozenset[str]] = {}
+    for line in text.splitlines():
+        if line.strip() and not line.startswith("#"):
+            names, members = line.split(":", 1)
+            table.update(dict.fromkeys(keys(names), frozenset(keys(members))))
+    return table
 
 
 def about(analysis: Analysis, speakers: Sequence[str]) -> str:

@@ -20,6 +20,7 @@ from evimem.model.time import TimeSpan
 from evimem.model.turn import Turn
 from evimem.query.lite.answer_rank import Piece, Reading
 from evimem.query.lite.sentences import Sentence
+from evimem.query.lite.words import WORD, key
 from evimem.temporal import (
     DateTarget,
     date_targets,
@@ -37,9 +38,13 @@ DATED_POOL = 60
 """The same where the question names a date: what fits it may be far down."""
 PER_ENTRY = 3
 """Sentences of an entry that may stand for it."""
-IN_SENTENCE = 0.4
+IN_SENTENCE = 0.6
 """Bonus where the sentence itself names a time."""
-IN_TURN = 0.25
+FAR = 0.1
+"""Taken off a time far from the question's words in its sentence, in full from FAR_CHARS on."""
+FAR_CHARS = 100
+"""Characters between them."""
+IN_TURN = 0.3
 """Bonus where another sentence of the turn does."""
 FITS_DATE = 1.0
 """Bonus where the time is one that the question names ("in June"); as much is taken off where it
@@ -118,7 +123,9 @@ def _offers(
         return
     planned = _PLANNED.search(reading.question.text) is not None
     for span in spans_in(piece.entry):
-        score = piece.score + _bonus(span, piece.sentence)
+        if span.rule == "duration":
+            continue  # "for ten years" says how long, not when
+        score = piece.score + _bonus(span, piece)
         score += _fit(span.start, span.end, targets)
         score -= TENSE * _wrong_side(span, said.date(), planned=planned)
         yield score, When(text=render_answer(span), piece=piece, span=span)
@@ -128,10 +135,19 @@ def _offers(
     yield piece.score + _fit(day, day, targets), When(text=text, piece=piece, span=None)
 
 
-def _bonus(span: TimeSpan, sentence: Sentence) -> float:
+def _bonus(span: TimeSpan, piece: Piece) -> float:
+    """What naming a time adds; of several in a sentence the one nearest to the question's words
+    gains most."""
     if span.rule == "recently":
         return LOOSE
-    return IN_SENTENCE if _inside(span, sentence) else IN_TURN
+    if not _inside(span, piece.sentence):
+        return IN_TURN
+    base = piece.sentence.start
+    words = [m for m in WORD.finditer(piece.sentence.text) if key(m.group()) in piece.matched]
+    gaps = [
+        max(base + m.start() - span.text_end, span.text_start - base - m.end(), 0) for m in words
+    ]
+    return IN_SENTENCE - FAR * min(min(gaps, default=0) / FAR_CHARS, 1.0)
 
 
 def _inside(span: TimeSpan, sentence: Sentence) -> bool:

@@ -19,29 +19,35 @@ from evimem.model.turn import Turn
 from evimem.query.lite.kinds import examples_of, other_names_of
 from evimem.query.lite.packager import entry_id
 from evimem.query.lite.question import Analysis, DateWords, analyse
-from evimem.query.lite.sentences import Sentence, SentenceMatch, match_sentences, rarity
+from evimem.query.lite.sentences import (
+    CAPTION_MARK,
+    Sentence,
+    SentenceMatch,
+    match_sentences,
+    rarity,
+)
 from evimem.query.lite.words import key, keys
 from evimem.query.parts import BankView
 from evimem.temporal import event_span
 
 __all__ = ["ACCEPT", "SURE", "WEIGHTS", "Features", "LiteAssessor", "confidence", "features"]
 
-ACCEPT = 0.25
+ACCEPT = 0.2
 """Confidence from which a candidate is kept: the best F1 on the tuning conversations."""
-SURE = 0.6
+SURE = 0.5
 """Confidence of the best evidence from which a question can count as answered."""
 
 WEIGHTS: Mapping[str, float] = {
-    "bias": -1.0,
-    "depth": -1.0,
-    "words": 2.0,
-    "own": 0.7,
-    "asks": -1.0,
-    "example": 0.5,
+    "bias": -0.2,
+    "depth": -1.1,
+    "words": 1.2,
+    "own": 0.3,
+    "gap": -0.1,
+    "asks": -0.7,
+    "example": 0.4,
 }
 """Constants of the confidence, by feature."""
 
-CAPTION_MARK = "[picture: "
 EXAMPLE_WEIGHT = 0.3
 """What an example of a kind counts beside the question's own words when sentences are matched."""
 
@@ -56,6 +62,8 @@ class Features:
     """Share of the question's word weight in the best sentence, 0..1."""
     own: float
     """1 if a person whom the question names said it, -1 if another, 0 if it names nobody."""
+    gap: float
+    """How far the score lies below the best one of its round, in the unit of the fusion."""
     asks: float
     """1 if the best sentence asks a question."""
     example: float
@@ -116,7 +124,7 @@ class LiteAssessor:
 
 
 def features(
-    analysis: Analysis, best: SentenceMatch, entry: Turn | Item, *, place: int
+    analysis: Analysis, best: SentenceMatch, entry: Turn | Item, *, place: int, gap: float
 ) -> Features:
     """Features of one candidate.
 
@@ -125,6 +133,7 @@ def features(
         best: the candidate's best sentence.
         entry: the candidate's entry.
         place: its place among all candidates of the question, from 1.
+        gap: how far its score lies below the best one of its round.
     """
     text = best.sentence.text
     own = 0.0
@@ -134,6 +143,7 @@ def features(
     return Features(
         depth=math.log2(1 + place),
         words=best.score,
+        gap=gap,
         own=own,
         asks=float(text.rstrip("\"'”’)").endswith(("?", "？"))),
         example=float(any(k not in asked for k in best.matched)),
@@ -151,13 +161,14 @@ def _read(
     weights = rarity(analysis.keys, [entry.body for entry in entries.values()])
     examples = {key(e) for e in examples_of((*analysis.focus, *analysis.words))}
     readings: dict[str, _Reading] = {}
+    top = max((candidate.score for candidate in candidates), default=0.0)
     for number, candidate in enumerate(candidates, start=1):
         entry = entries.get(candidate.item_id)
         if entry is None or not candidate.payload:
             continue
         best = _best(entry, weights, examples)
         if best is not None:
-            given = features(analysis, best, entry, place=seen + number)
+            given = features(analysis, best, entry, place=seen + number, gap=top - candidate.score)
             readings[candidate.item_id] = _Reading(entry, best, given)
     return readings
 

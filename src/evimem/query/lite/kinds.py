@@ -37,16 +37,25 @@ def _table() -> dict[str, tuple[_Kind, ...]]:
         names, examples = line.split(":", 1)
         kind = _Kind(tuple(names.replace("-", " ").split()), tuple(examples.split()))
         for name in dict.fromkeys(map(key, kind.names)):
-            table[name] = (*table.get(name, ()), kind)
+            if name:  # a stop word names nothing
+                table[name] = (*table.get(name, ()), kind)
     return table
 
 
 def _kinds(words: Iterable[str]) -> list[_Kind]:
-    return [kind for word in words for kind in _table().get(key(word), ())]
+    """Kinds that the words name: those named by most words first, then in the order of the words.
+
+    "Family activities" is first of all what families do together.
+    """
+    named: dict[_Kind, int] = {}
+    for name in dict.fromkeys(key(word) for word in words):
+        for kind in _table().get(name, ()):
+            named[kind] = named.get(kind, 0) + 1
+    return sorted(named, key=lambda kind: -named[kind])
 
 
 def examples_of(words: Iterable[str]) -> tuple[str, ...]:
-    """Common examples of the kinds that the words name, each once, in the order of the table."""
+    """Common examples of the kinds that the words name, each once, best kinds first."""
     return tuple(dict.fromkeys(e for kind in _kinds(words) for e in kind.examples))
 
 

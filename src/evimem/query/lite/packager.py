@@ -25,7 +25,7 @@ SHOWN = (20, 40, 40, 20)
 """Candidates shown in each round; the last number holds for further rounds."""
 POOL = 150
 """Best hits of a round that compete for being shown."""
-WORDS_WEIGHT = 2.5
+WORDS_WEIGHT = 3.0
 """Weight of a search by words alone (examples, feedback), whose best hit counts 1, beside the
 searches by the whole question, whose scores are sums of z-scores."""
 NEIGHBOUR_PENALTY = 0.3

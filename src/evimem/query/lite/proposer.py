@@ -32,7 +32,7 @@ SEEDS = 8
 """Turns that feedback is taken from: accepted ones first, then those viewed first."""
 FEEDBACK_WORDS = 5
 """Words that feedback adds at most."""
-MAX_EXAMPLES = 48
+MAX_EXAMPLES = 32
 """Examples of kinds in one query at most; the bank's analyzer takes the rarest 64 words."""
 
 

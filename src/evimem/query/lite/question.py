@@ -37,6 +37,7 @@ _AUXILIARY = word_set(
     "is are was were do does did has have had can could will would should may might am be been "
     "being 's"
 )
+_COPULA = word_set("is are was were")
 _YES_NO = _AUXILIARY - {"am", "be", "been", "being", "'s"}
 _SINGULAR_S = word_set(
     "news series species lens gas bus class dress glass process address business progress success "
@@ -314,11 +315,10 @@ def _focus(text: str) -> tuple[str, ...]:
     rest = found[at + 1 :]
     if "'" in low[at]:
         rest = ["is", *rest]
-    return (
-        _after_possessor(rest[1:])
-        if rest and rest[0].casefold() in _AUXILIARY
-        else _before_verb(rest)
-    )
+    if not rest or rest[0].casefold() not in _AUXILIARY:
+        return _before_verb(rest)
+    # "What did Ana's team do" asks for a doing, "what are Ana's hobbies" for a thing.
+    return _after_possessor(rest[1:]) if rest[0].casefold() in _COPULA else ()
 
 
 def _before_verb(rest: Sequence[str]) -> tuple[str, ...]:

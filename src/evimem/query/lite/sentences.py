@@ -11,13 +11,24 @@ from dataclasses import dataclass
 
 from evimem.query.lite.words import keys
 
-__all__ = ["MAX_SENTENCE", "Sentence", "SentenceMatch", "match_sentences", "rarity", "sentences"]
+__all__ = [
+    "CAPTION_MARK",
+    "MAX_SENTENCE",
+    "Sentence",
+    "SentenceMatch",
+    "match_sentences",
+    "rarity",
+    "sentences",
+]
 
 MAX_SENTENCE = 600
 """Characters of a sentence at most; longer ones are cut at a space into several, so that a quote
 of a text without punctuation stays bounded."""
 
-_END = re.compile(r"(?:[.!?…]+[\"'”’)\]]*(?=\s|$)|[。！？]+[」』”’)\]]*|\n+|(?=\[picture: ))")
+CAPTION_MARK = "[picture: "
+"""What `Turn.body` puts before the caption of a picture."""
+
+_END = re.compile(r"(?:[.!?…]+[\"'”’)\]]*(?=\s|$)|[。！？]+[」』”’)\]]*|\n+)")
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(\"'])(?:mr|mrs|ms|dr|prof|st|jr|sr|vs|etc|e\.g|i\.e|a\.m|p\.m|no|approx|[A-Z])\.$",
     re.IGNORECASE,
@@ -54,15 +65,18 @@ def sentences(body: str) -> tuple[Sentence, ...]:
 
     Linear in the length of the body. Blank bodies have none.
     """
+    words_end = len(body)
+    if body.endswith("]") and (mark := body.rfind(CAPTION_MARK)) >= 0:
+        words_end = mark
     found: list[Sentence] = []
     begin = 0
-    for stop in _END.finditer(body):
+    for stop in _END.finditer(body, 0, words_end):
         end = stop.end()
-        if end <= begin or _is_abbreviation(body, begin, end):
-            continue
-        found.extend(_pieces(body, begin, end))
-        begin = end
-    found.extend(_pieces(body, begin, len(body)))
+        if not _is_abbreviation(body, begin, end):
+            found.extend(_pieces(body, begin, end))
+            begin = end
+    found.extend(_pieces(body, begin, words_end))
+    found.extend(_pieces(body, words_end, len(body)))
     return tuple(found)
 
 

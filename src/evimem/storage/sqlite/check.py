@@ -114,7 +114,8 @@ def _row_problems(connection: apsw.Connection, state: BankState, where: str) -> 
         if checksum(row, item_id, content, traits, tokens) != crc:
             yield Problem(
                 what=f"row {row} ({item_id!r}) {where} is damaged: its checksum does not fit",
-                todo="import its source again after erasing it, or restore a backup",
+                todo="run `evimem reindex`: it mends a row whose words are intact; else erase it "
+                "by its id and import its source again, or restore a backup",
             )
         elif not tokens and any(char.isalnum() for char in content[9] + content[7]):
             yield Problem(

@@ -16,7 +16,7 @@ from evimem.ports import EraseReceipt
 from evimem.storage.sqlite import sql
 from evimem.storage.sqlite.rows import row_bounds
 
-__all__ = ["Erased", "erase_bank", "erase_entries"]
+__all__ = ["Erased", "clear_past", "erase_bank", "erase_entries"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +125,27 @@ def erase_entries(
 
 def _empty_sessions(run: _Statements, sessions: Iterable[int]) -> list[int]:
     return [row for row in sorted(sessions) if not run.each(sql.SESSION_HAS_TURN, (row,))[0][0]]
+
+
+def clear_past(
+    connection: apsw.Connection, bank: int, ids: Sequence[str], traces: Sequence[str]
+) -> EraseReceipt:
+    """Blank the change log of entries; delete the traces that quote them, and the named ones.
+
+    Args:
+        connection: inside a write transaction.
+        bank: the bank's number.
+        ids: ids of entries; they stay as they are.
+        traces: ids of traces.
+    """
+    run = _Statements(connection, bank)
+    rows = [row for row, _ in run.each(sql.ITEM_ROW, ids)]
+    doomed = {trace for (trace,) in run.each(sql.TRACES_OF, rows)}
+    doomed |= {trace for (trace,) in run.each(sql.TRACE_ROW, traces)}
+    run.change(sql.TRACE_DELETE, doomed)
+    blanked = run.change(sql.CHANGES_BLANK, ids)
+    connection.execute(sql.FILE_ERASED)
+    return EraseReceipt(traces=len(doomed), changes_blanked=blanked, scrubbed=False)
 
 
 def erase_bank(connection: apsw.Connection, bank: int, *, generation: int) -> EraseReceipt:

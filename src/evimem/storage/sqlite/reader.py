@@ -11,7 +11,7 @@ from typing import Any
 import apsw
 import numpy as np
 
-from evimem.errors import BankCorrupt, UsageError
+from evimem.errors import BankCorrupt, UsageError, VectorsDamaged
 from evimem.model.item import Item, Kind, Link, LinkRole
 from evimem.model.turn import Session, Turn
 from evimem.ports import BankStats, Change, Changes, Pending, Row, VectorRow
@@ -171,7 +171,7 @@ class SqliteReader:
         size = 2 * (self._state.dim or 0) if self._state is not None else 0
         for row, part, crc, data in found:
             if vector_checksum(row, part, data) != crc or len(data) != size:
-                raise BankCorrupt(
+                raise VectorsDamaged(
                     f"vector {part} of row {row} in bank {self._name!r} of {str(self._path)!r} is "
                     "damaged: run `evimem reindex` to make the vectors again"
                 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from itertools import islice
@@ -13,25 +13,27 @@ from typing import Any, TypeVar
 import apsw
 import numpy as np
 
-from evimem.errors import EmbedderError, EmbedderMismatch, NotFound, UsageError
-from evimem.model.item import Link
-from evimem.model.turn import Session
+from evimem.errors import BankCorrupt, EmbedderError, EmbedderMismatch, NotFound, UsageError
+from evimem.model.item import Item, Link
+from evimem.model.turn import Session, Turn
 from evimem.ports import Clock, EraseReceipt, NewEntry, PutReceipt, VectorRow
 from evimem.storage.sqlite import sql
 from evimem.storage.sqlite.connection import atomic
-from evimem.storage.sqlite.erase import erase_bank, erase_entries
+from evimem.storage.sqlite.erase import clear_past, erase_bank, erase_entries
 from evimem.storage.sqlite.reader import BankState, SqliteReader, bank_state
 from evimem.storage.sqlite.rows import (
     KINDS,
     OPS,
     ROLES,
     Columns,
+    Content,
     checksum,
     clean,
     encode,
     encode_session,
     micros,
     row_bounds,
+    to_value,
     vector_checksum,
 )
 from evimem.trace import Trace
@@ -337,6 +339,31 @@ class SqliteWriter(SqliteReader):
                     found += 1
         return found
 
+    def mend(self, make: Callable[[Turn | Item], NewEntry]) -> tuple[list[str], list[str]]:
+        """See `Writer.mend`."""
+        mended: list[str] = []
+        lost: list[str] = []
+        every = (self._bank.bank, *row_bounds(self._bank.bank))
+        with self._block():
+            # Damaged rows are few: the statement must have ended before one is changed.
+            for known in [entry for entry in self._stream(sql.ITEMS_ALL, every) if _broken(entry)]:
+                row, item_id, session, _, version, *content, _, _, crc, _ = known
+                columns = Content(*content)
+                try:
+                    links = self._links_of(row) if columns.kind else ()
+                    value = to_value(item_id, self._session_id(session), version, columns, links)
+                except BankCorrupt:
+                    lost.append(item_id)
+                    continue
+                new = make(value)
+                if checksum(row, item_id, columns, new.traits, new.tokens) != crc:
+                    lost.append(item_id)
+                    continue
+                values = (new.traits, new.analyzer, crc, new.tokens, self.stamp())
+                self._connection.execute(sql.ITEM_RETOKENISE, (*values, self._bank.bank, row))
+                mended.append(item_id)
+        return mended, lost
+
     def _put_links(self, columns: Columns) -> None:
         item_id = columns.item_id
         row = self._each(sql.ITEM_ROW, (item_id,))[0][0]
@@ -390,6 +417,11 @@ class SqliteWriter(SqliteReader):
             self._session_ids.clear()
             self._log((item_id, "erase", version, None, "") for item_id, version in erased.versions)
             return erased.receipt
+
+    def clear_past(self, ids: Sequence[str], *, traces: Sequence[str] = ()) -> EraseReceipt:
+        """See `Writer.clear_past`."""
+        with self._block():
+            return clear_past(self._connection, self._bank.bank, list(dict.fromkeys(ids)), traces)
 
     # -- vectors --------------------------------------------------------------------------
 
@@ -484,6 +516,11 @@ def _chunks(entries: Iterable[Columns]) -> Iterator[list[Columns]]:
         chunk[columns.item_id] = columns
     if chunk:
         yield list(chunk.values())
+
+
+def _broken(entry: Any) -> bool:
+    row, item_id, _, _, _, *content, traits, _, crc, tokens = entry
+    return bool(checksum(row, item_id, content, traits, tokens) != crc)
 
 
 def _slices(values: Iterable[T], size: int) -> Iterator[list[T]]:
