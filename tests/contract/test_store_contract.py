@@ -604,6 +604,47 @@ def test_traces_come_back_newest_first_and_go_with_what_they_quote(store: Store)
         assert [t.trace_id for t in reader.traces()] == ["q1"]
 
 
+def test_clearing_the_past_leaves_entries_and_takes_log_texts_and_traces(store: Store) -> None:
+    put(store, turn("t1", "before"), turn("t2", "other", index=1), turn("t3", "third", index=2))
+    put(store, turn("t1", "after"), turn("t2", "other now", index=1))
+    traces = [trace_of("q1", "t1"), trace_of("q2", "t2"), trace_of("q3", "t3"), trace_of("q4")]
+    with store.write(BANK) as writer:
+        assert all(writer.put_trace(trace) for trace in traces)
+        generation = writer.generation()
+        receipt = writer.clear_past(["t1", "absent", "t1"], traces=["q4", "absent"])
+        assert (receipt.traces, receipt.changes_blanked, receipt.scrubbed) == (2, 1, False)
+        assert receipt.turns == ()
+        assert writer.generation() == generation, "nothing that is searched has changed"
+    with store.read(BANK) as reader:
+        assert [value.text for _, value in reader.entries()] == ["third", "after", "other now"]
+        assert [t.trace_id for t in reader.traces()] == ["q3", "q2"]
+        assert [c.text for c in reader.history("t1")] == [None, None]
+        assert [c.text for c in reader.history("t2")] == [None, "other"]
+    with store.read("beta") as reader:
+        assert reader.traces() == []
+
+
+def test_clearing_the_past_stays_in_its_bank(store: Store) -> None:
+    for bank in ("alfa", "beta"):
+        put(store, turn("t1", "before"), bank=bank)
+        put(store, turn("t1", "after"), bank=bank)
+        with store.write(bank) as writer:
+            assert writer.put_trace(trace_of("q1", "t1"))
+    with store.write("alfa") as writer:
+        assert writer.clear_past(["t1"], traces=["q1"]).traces == 1
+    with store.read("beta") as reader:
+        assert [c.text for c in reader.history("t1")] == [None, "before"]
+        assert [t.trace_id for t in reader.traces()] == ["q1"]
+
+
+def test_mending_a_whole_bank_changes_nothing(store: Store) -> None:
+    put(store, turn("t1"), item("f1", ["t1"]))
+    with store.write(BANK) as writer:
+        generation = writer.generation()
+        assert writer.mend(entry) == ([], [])
+        assert writer.generation() == generation
+
+
 def test_a_trace_of_something_erased_meanwhile_is_not_kept(store: Store) -> None:
     put(store, turn("t1"), turn("t2", index=1))
     _erase(store, "t1")

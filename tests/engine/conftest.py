@@ -10,6 +10,7 @@ import pytest
 
 from evimem.compose import Memory
 from evimem.embed.hashing import HashingEmbedder
+from evimem.engine import SecretsMode
 from evimem.ports import Embedder
 from evimem.storage.sqlite import SqliteStore
 
@@ -40,13 +41,14 @@ def opener(tmp_path: Path) -> Iterator[Opener]:
         name: str = "m.evimem",
         at: datetime = datetime(2024, 3, 5, 12, 0, tzinfo=UTC),
         read_only: bool = False,
+        secrets: SecretsMode = "redact",
     ) -> Memory:
         clock = FixedClock(at)
         store = SqliteStore.open(
             tmp_path / name, clock=clock, synchronous="NORMAL", read_only=read_only
         )
         chosen = None if words_only else (embedder or HashingEmbedder())
-        memory = Memory(store, clock=clock, embedder=chosen, bank=bank)
+        memory = Memory(store, clock=clock, embedder=chosen, bank=bank, secrets=secrets)
         opened.append(memory)
         return memory
 

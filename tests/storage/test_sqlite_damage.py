@@ -12,7 +12,7 @@ import apsw
 import numpy as np
 import pytest
 
-from evimem.errors import BankCorrupt, DiskFull, StorageError
+from evimem.errors import BankCorrupt, DiskFull, StorageError, VectorsDamaged
 from evimem.model.search import Hit, SearchRequest
 from evimem.ports import NewEntry, VectorRow
 from evimem.storage.sqlite import SqliteStore
@@ -90,14 +90,42 @@ def test_a_changed_column_is_told_by_row(
     assert "'t1'" in problem.what and problem.severity == "error"
 
 
+def test_tokens_are_mended_from_intact_words_and_damaged_words_are_named(
+    open_store: Opener, make: Any
+) -> None:
+    store = open_store()
+    entries = [make.turn("t1", "one two"), make.turn("t2", "three four", index=1)]
+    with store.write("default") as writer:
+        writer.put([*entries, make.fact("f1", "t1", text="a derived fact")])
+    with store.read("default") as reader:
+        good = [(row.item_id, row.tokens.tolist()) for row in reader.changes(0).rows]
+        generation = reader.generation()
+    with store._pool.connection() as connection:
+        connection.execute("UPDATE item SET tokens = x'ff' WHERE bank = 1 AND id <> 't2'")
+        connection.execute("UPDATE item SET tokens = x'', text = 'x' WHERE bank = 1 AND id = 't2'")
+    with store.write("default") as writer:
+        assert writer.mend(make.entry) == (["t1", "f1"], ["t2"])
+    with store.write("default") as writer:
+        assert writer.mend(make.entry) == ([], ["t2"])
+        assert writer.erase(["t2"]).turns == ("t2",), "what cannot be read can be erased"
+    with store.read("default") as reader:
+        changes = reader.changes(generation)
+        assert [row.item_id for row in changes.rows] == ["t1", "f1"], "caches hear of it"
+        now = [(row.item_id, row.tokens.tolist()) for row in reader.changes(0).rows]
+        assert now == [row for row in good if row[0] != "t2"]
+    assert store.scrub() and store.check() == []
+
+
 def test_a_changed_vector_is_told_by_row(open_store: Opener, make: Any) -> None:
     store = open_store()
     fill(store, make, 3)
     with store._pool.connection() as connection:
         connection.execute("UPDATE vector SET data = zeroblob(128) WHERE bank = 1 AND part = 0")
         connection.execute("UPDATE vector SET data = x'' WHERE bank = 1 AND row % 4 = 1")
-    with store.read("default") as reader, pytest.raises(BankCorrupt, match="evimem reindex"):
-        reader.changes(0, embedder="m")
+    with store.read("default") as reader:
+        with pytest.raises(VectorsDamaged, match="evimem reindex"):
+            reader.changes(0, embedder="m")
+        assert len(reader.changes(0).rows) > 0, "the words can still be read"
     problems = store.check()
     assert any("is damaged" in p.what for p in problems)
     assert len(problems) == 4

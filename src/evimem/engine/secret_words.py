@@ -29,12 +29,13 @@ _KEY = (
 )
 _LOOSE = r"secret|token|credentials?|auth|passkey"
 _PIN = r"pin(?:[ -]?(?:code|number|no\.?))?|puk|cvv2?|cvc2?|card\ssecurity\scode"
-_SHORT = r"pass|pw|psw"  # keywords only right before a sign: "pw: ..."
+_SHORT = r"pass|pw|psw"  # keywords only right before a sign or "is": "pw: ..."
 
 _EDGE = r"(?:(?<![^\W_])|(?<=[a-z])(?=[A-Z]))"  # a word's beginning, also dbPassword, DB_PASSWORD
 _KEYWORD = re.compile(
-    f"{_EDGE}(?i:(?P<password>{_PASSWORD})|(?P<phrase>{_PHRASE})|(?P<key>{_KEY})|(?P<loose>{_LOOSE})"
-    rf"|(?P<pin>{_PIN})|(?P<short>{_SHORT})(?=[\"'*]{{0,3}}[ \t]?[:=]))(?:\d{{1,2}})?"
+    f"{_EDGE}(?i:(?P<password>{_PASSWORD})|(?P<phrase>{_PHRASE})|(?P<key>{_KEY})"
+    rf"|(?P<loose>{_LOOSE})|(?P<pin>{_PIN})"
+    rf"|(?P<short>{_SHORT})(?=[\"'*]{{0,3}}[ \t]?[:=]|[ \t](?:is|was)[ \t]))(?:\d{{1,2}})?"
     r"(?:(?![^\W_]|_[^\W_])|(?=[は는은是为為]))"
 )
 _HINTS = (
@@ -49,22 +50,38 @@ _IS = (
 )
 _GAP = (  # "for the old laptop"
     r"(?:[ \t]{1,3}(?:for|to|of|on|at|in|with|from|für|de|del|para|pour|do|da)"
-    r"(?:[ \t]{1,3}[\w'’.@/-]{1,30}+){1,6}?)?"
+    r"(?:[ \t]{1,3}[\w'’.@/-]{1,30}+){1,6}?|[ \t]?\([^()\n]{1,40}\))?"
 )
 _SIGN = re.compile(
-    rf"[\"'*`\])]{{0,3}}{_GAP}[\"'*`\])]{{0,3}}[ \t]{{0,8}}(?P<sign>=>|:=|={{1,2}}|[:：＝|])"
+    rf"[\"'*`\])]{{0,3}}{_GAP}[\"'*`\])]{{0,3}}[ \t]{{0,8}}"
+    r"(?P<sign>=>|:=|={1,2}|[:：＝|]|(?<=[ \t])[-–—](?=[ \t]))"
     r"[*`]{0,3}[ \t]{0,8}(?:\r?\n[ \t]{0,8})?"
 )
 _VERB = re.compile(
     rf"[\"'*`]{{0,2}}{_GAP}(?:,?[ \t]{{1,3}}(?:still|now|just|simply|currently|also))?[ \t]{{1,3}}"
-    rf"(?i:{_IS})(?:[ \t]{{1,3}}(?:still|now|just|simply|currently|also|actually|set\sto|called))?"
-    r"[ \t]{0,3}:?[ \t]{1,3}|[ \t]{0,2}(?:是|は|는|은|为|為)[ \t:：]{0,3}"
+    rf"(?i:{_IS})(?:[ \t]{{1,3}}(?:still|now|just|simply|currently|also|actually|called"
+    r"|(?:set|changed|reset|updated)\sto))?[ \t]{0,3}:?[ \t]{1,3}"
+    r"|['’]s[ \t]{1,3}|[ \t]{0,2}(?:是|は|는|은|为|為)[ \t:：]{0,3}"
 )
-_DIRECT = re.compile(r"[ \t]{1,3}(?:(?:back\s)?to[ \t]{1,3}|as[ \t]{1,3}|of[ \t]{1,3})?")
-_BEFORE = re.compile(
-    r"(?<!\S)(\S{4,64})[ \t]{1,3}(?:is|was)[ \t]{1,3}(?:my|the|our|your|his|her|their)[ \t]{1,3}"
-    r"(?:[\w'’-]{1,20}[ \t]{1,3}){0,3}$",
+_DIRECT = re.compile(r",?[ \t]{1,3}(?:(?P<to>(?:back\s)?to)[ \t]{1,3}|as[ \t]{1,3}|of[ \t]{1,3})?")
+_WHOSE = r"(?:my|the|our|your|his|her|their)[ \t]{1,3}(?:[\w'’-]{1,20}[ \t]{1,3}){0,3}$"
+_CHANGED = re.compile(
+    rf"(?:set|change|changed|changing|reset|update|updated)[ \t]{{1,3}}{_WHOSE}",
     re.IGNORECASE,
+)
+_OWNED = re.compile(
+    r"\b(?:my|our|your|his|her|their)[ \t](?:[\w'’-]{1,20}[ \t]){0,2}$", re.IGNORECASE
+)
+_NO_WORD = re.compile(  # "Boarding pass: ..."
+    r"(?:boarding|season|day|daily|weekly|monthly|annual|bus|train|rail|travel|museum|ski|hall|press"
+    r"|mountain|first|second|guest|forward|backward|by)[ _-]$",
+    re.IGNORECASE,
+)
+_MORE = re.compile(
+    r"[\"'`”]?(?:[ \t]{0,3},[ \t]{1,3}(?:(?:and|or)[ \t])?|[ \t]{1,3}(?:and|or)[ \t]{1,3})"
+)
+_BEFORE = re.compile(
+    rf"(?<!\S)(\S{{4,64}})[ \t]{{1,3}}(?:is|was|as|for)[ \t]{{1,3}}{_WHOSE}", re.IGNORECASE
 )
 
 _QUOTED = re.compile(r"([\"'`“„«‘「])([^\"'`”“»’」\n]{1,256})[\"'`”“»’」]")
@@ -82,7 +99,7 @@ _PLACEHOLDER = re.compile(
 )
 _CODE = re.compile(
     r"[A-Za-z_]\w{0,40}(?:(?:\.|->|::)[A-Za-z_]\w{0,40}){0,4}[(\[]|[A-Za-z_]\w{0,40}(?:(?:\.|->|::)[a-z_]{1,40}){1,4}$"
-    r"|(?:[A-Za-z]{1,20}_){1,4}(?i:key|password|passwd|secret|token)$"
+    r"|[a-z_]{1,40}=$|(?:[A-Za-z]{1,20}_){1,4}(?i:key|password|passwd|secret|token)$"
 )
 _DATE = re.compile(r"\d{1,4}[./:-]\d{1,2}(?:[./:-]\d{1,4})?$")
 _COUNT = re.compile(
@@ -154,33 +171,56 @@ def secrets_named_in_words(text: str, lowered: str) -> Iterator[Found]:
             found = _value(text, match, sort)
         if found is not None:
             yield found
+            if match.group().endswith("s"):
+                yield from _further(text, *found[1:])
 
 
 def _value(text: str, match: re.Match[str], sort: str) -> Found | None:
     kind = {"key": "api_key", "loose": "token", "phrase": "passphrase"}.get(sort, "password")
     if sign := _SIGN.match(text, match.end()):
-        tight = sign.group("sign") not in ("|", "：") and "\n" not in sign.group()
+        if sort == "short" and _NO_WORD.search(text, max(0, match.start() - 12), match.start()):
+            return None
+        tight = sign.group("sign") not in ("|", "：", "-", "–", "—") and "\n" not in sign.group()
         span = _read(text, sign.end())
         if span and _assigned(text, span, sort, tight=tight):
             return (*span[:2], kind)
         return None
-    if sort != "short" and (verb := _VERB.match(text, match.end())):
+    begin = max(0, match.start() - 140)
+    if verb := _VERB.match(text, match.end()):
         span = _read(text, verb.end())
+        if sort == "short" and not _OWNED.search(text, begin, match.start()):
+            return None
         return (*span[:2], kind) if span and _said(text, span, sort) else None
-    if sort == "password" and (direct := _DIRECT.match(text, match.end())):
-        span = _read(text, direct.end())
-        if span and _odd(text[span[0] : span[1]], least=6):
-            return (*span[:2], kind)
-    elif sort == "key" and (direct := _DIRECT.match(text, match.end())):
-        span = _read(text, direct.end())
-        if span and _odd(text[span[0] : span[1]], least=16):
-            return (*span[:2], kind)
+    if found := _direct(text, match, sort):
+        return (*found, kind)
     if sort != "loose":
-        begin = max(0, match.start() - 140)
         before = _BEFORE.search(text, begin, match.start())
         if before and _odd(before.group(1), least=4):
             return (*before.span(1), kind)
     return None
+
+
+def _direct(text: str, match: re.Match[str], sort: str) -> tuple[int, int] | None:
+    """A value right behind the keyword, or behind "changed my password to"."""
+    direct = _DIRECT.match(text, match.end()) if sort in ("password", "key") else None
+    span = _read(text, direct.end()) if direct is not None else None
+    if direct is None or span is None:
+        return None
+    if _odd(text[span[0] : span[1]], least=6 if sort == "password" else 16):
+        return span[:2]
+    begin = max(0, match.start() - 140)
+    changed = direct.group("to") and _CHANGED.search(text, begin, match.start())
+    return span[:2] if changed and _said(text, span, sort) else None
+
+
+def _further(text: str, end: int, kind: str) -> Iterator[Found]:
+    """What is listed after the first of several: "... and ...", as long as it is no word."""
+    while more := _MORE.match(text, end):
+        span = _read(text, more.end())
+        if span is None or not _odd(text[span[0] : span[1]], least=5):
+            return
+        yield (*span[:2], kind)
+        end = span[1]
 
 
 def _read(text: str, at: int) -> tuple[int, int, bool] | None:
@@ -217,8 +257,8 @@ def _said(text: str, span: tuple[int, int, bool], sort: str) -> bool:
     value, quoted = text[span[0] : span[1]], span[2]
     if _harmless(value) or _URL.match(value):
         return False
-    if sort in ("loose", "key"):
-        return _odd(value, least=8)
+    if sort in ("loose", "key", "short"):
+        return _odd(value, least=4 if sort == "short" else 8)
     if quoted:
         return len(value) >= 3 and value.count(" ") <= 5 and value.lower() not in _ORDINARY
     if value.isdigit():

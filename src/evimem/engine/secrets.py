@@ -221,6 +221,12 @@ _TIED: tuple[_Rule, ...] = (
         group=1, check=_has_digit, ignore_case=True,
     ),
     _rule(
+        "us_ssn", "ssn social",
+        r"\b(?:ssn|social security(?: (?:number|no\.?))?)\b.{0,16}?\b"
+        r"(\d{3}[- ]?\d\d[- ]?\d{4})(?![\w-])",
+        group=1, ignore_case=True,
+    ),
+    _rule(
         "authorization", "authorization",
         r"authorization[\"']?[ \t]{0,4}[:=][ \t]{0,4}[\"']?"
         r"(?:(?:basic|bearer|token|apikey|key)[ \t]{1,4})?([\w.~+/=:-]{8,}+)",
@@ -235,7 +241,8 @@ _KEY_BEGINS = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLO
 _KEY_ENDS = re.compile(r"-----END (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 _KEY_BODY = re.compile(  # headers, then lines of base64; line ends may be written as \n
     r"(?:\\[rn]|\s|[A-Z][A-Za-z-]{1,30}: [^\n]{0,200}+\n)*+"
-    r"(?:(?:\\[rn]|[\s>])*+[A-Za-z0-9+/]{16,}+=*+)++(?:(?:\\[rn]|\s)*+[A-Za-z0-9+/]{1,15}=*+(?!\S))?"
+    r"(?:(?:\\[rn]|[\s>])*+[A-Za-z0-9+/]{16,}+=*+)++"
+    r"(?:(?:\\[rn]|\s)*+[A-Za-z0-9+/]{1,15}=*+(?=[ \t\r]*(?:\n|$|\\[rn]|\")))?"
 )
 _PUTTY = re.compile(r"Private-Lines: \d{1,4}\s{1,2}((?:[A-Za-z0-9+/=]{4,}+\s{1,2})++)")
 _KEY_LENGTH = 65_536
@@ -333,7 +340,11 @@ def _iban_end(text: str, start: int) -> int:
             return 0
         signs.append(char)
         at += 1
-    if not length or len(signs) < length or (at < len(text) and text[at].isalnum()):
+    if (
+        not length
+        or len(signs) < length
+        or (text[at : at + 1].isascii() and text[at : at + 1].isalnum())
+    ):
         return 0
     moved = "".join(signs[4:] + signs[:4])
     return at if int("".join(str(int(char, 36)) for char in moved)) % 97 == 1 else 0

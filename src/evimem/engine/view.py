@@ -125,7 +125,8 @@ class EngineView:
             filters = dataclasses.replace(request.filters, until=until)
             request = dataclasses.replace(request, filters=filters)
         vector = None
-        if self.encoder is not None and self.index.has_vectors:
+        by_words = request.ranker == "bm25"  # needs no vector, and encoding one costs most
+        if self.encoder is not None and self.index.has_vectors and not by_words:
             vector, problem = self.encoder.vector(self.index.as_said(request.text))
             if problem:
                 self.problems[problem] = None

@@ -80,7 +80,9 @@ class MemoryView:
 
     def search(self, request: SearchRequest) -> tuple[Hit, ...]:
         """Hits, best first."""
-        vector = None if request.ranker == "bm25" else self._vector(self.index.as_said(request.text))
+        vector = (
+            None if request.ranker == "bm25" else self._vector(self.index.as_said(request.text))
+        )
         query = read_query(request.text, vector=vector, reference=self.latest)
         return search(self.index, request, query).hits
 

@@ -30,6 +30,9 @@ NO_TIME = np.iinfo(np.int64).min
 WINDOWS = ((30, 2), (100, 4))
 """Windows in which turns are scored: tokens on each side, and how many neighbours at most."""
 
+LENGTH_CEILING = 2.0
+"""Longest a turn can count for, as the log of its length over its speaker's usual: seven times.
+Without a ceiling one junk turn of many thousand words would stand before every real hit."""
 _NO_SPREAD = 1e-6
 _DAY_MS = 86_400_000
 _EPOCH_ORDINAL = 719_163  # date(1970, 1, 1).toordinal()
@@ -181,13 +184,15 @@ class Space:
         return out
 
     def _relative_length(self) -> ScoreArray:
-        """Log of each row's tokens less the mean of its speaker; 0 in gaps."""
+        """Log of tokens less the mean of the speaker, within +-LENGTH_CEILING; 0 in gaps."""
         out = np.zeros(len(self.layout.live), dtype=np.float32)
         live = self.layout.live
         logs = np.log1p(self.length[live])
         codes = self.speaker[live]
         counts = np.maximum(np.bincount(codes), 1) if len(codes) else np.ones(1)
-        out[live] = logs - (np.bincount(codes, weights=logs) / counts)[codes] if len(codes) else 0
+        if len(codes):
+            usual = (np.bincount(codes, weights=logs) / counts)[codes]
+            out[live] = np.clip(logs - usual, -LENGTH_CEILING, LENGTH_CEILING)
         return out
 
     def _refresh_names(self) -> None:

@@ -104,6 +104,28 @@ def test_something_that_goes_on_is_dated_by_the_month() -> None:
     assert (draft.text, draft.status) == ("June 2024", "partial")
 
 
+def test_a_time_in_the_speaker_s_turn_before_dates_what_follows() -> None:
+    lines: list[Line] = [
+        ("2024-06-03", "Mira", "We were out in the woods last weekend."),
+        ("2024-06-03", "Leo", "Tell me more!"),
+        ("2024-06-03", "Mira", "We toasted bread over a fire."),
+    ]
+    draft = ask(lines, "When did Mira toast bread?")
+    assert draft.text == "The weekend before 3 June 2024"
+    assert [(item.item_id, item.quote) for item in draft.support] == [
+        ("t2", "We toasted bread over a fire."),
+        ("t0", "last weekend"),
+    ]
+
+
+def test_a_length_of_time_is_no_answer_to_when() -> None:
+    lines: list[Line] = [
+        ("2024-06-03", "Mira", "I ran a marathon for five hours!"),
+        ("2024-06-03", "Leo", "Wow."),
+    ]
+    assert ask(lines, "When did Mira run a marathon?").text == "3 June 2024"
+
+
 def test_a_date_in_the_question_chooses_among_repeated_events() -> None:
     lines: list[Line] = [
         ("2023-06-27", "Mira", "We went camping last week, it was lovely."),
@@ -191,6 +213,16 @@ def test_a_fact_of_somebody_else_or_of_nobody_is_not_in_memory(question: str) ->
     assert draft.support, "the nearest evidence is shown"
 
 
+def test_a_name_that_no_evidence_holds_is_not_in_memory() -> None:
+    lines: list[Line] = [
+        ("2024-06-03", "Leo", "I flew to Vienna for my cousin's concert."),
+        ("2024-06-03", "Mira", "Vienna is lovely."),
+    ]
+    assert ask(lines, "Why did Leo fly to Vienna?").status != "not_in_memory"
+    draft = ask(lines, "Why did Leo fly to Oslo?")
+    assert (draft.status, draft.missing) == ("not_in_memory", "anything that names Oslo")
+
+
 def test_what_was_not_found_is_said_in_words() -> None:
     draft = ask(PEOPLE, "What is Leo allergic to?")
     assert draft.missing == "anything that Leo said about allergic"
@@ -214,13 +246,22 @@ def test_a_topic_never_spoken_of_in_a_chat_is_not_in_memory() -> None:
     assert ask(lines, "When is my dentist appointment?").status != "not_in_memory"
 
 
-def test_a_request_to_the_assistant_is_no_yes_or_no_question() -> None:
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Can you recommend a trail for running?",
+        "I want to run a trail this weekend. Any suggestions?",
+    ],
+)
+def test_a_request_for_advice_gets_what_bears_on_it_and_no_claim(question: str) -> None:
     lines: list[Line] = [
         ("2024-05-01", "user", "I love trail running in the hills."),
         ("2024-05-01", "assistant", "Great exercise."),
     ]
-    draft = ask(lines, "Can you recommend a trail for running?")
-    assert not draft.text.startswith(("Yes", "No:"))
+    draft = ask(lines, question)
+    assert (draft.text, draft.status) == ("I love trail running in the hills.", "partial")
+    assert draft.missing.startswith("advice")
+    assert ask(lines, "Can you recommend a dentist?").status == "not_in_memory"
 
 
 def test_an_answer_in_the_question_s_reply_is_found() -> None:
@@ -233,6 +274,28 @@ def test_an_answer_in_the_question_s_reply_is_found() -> None:
     ]
     draft = ask(lines, "What motivated Mira to study law?")
     assert cited(draft) == ["t1"]
+
+
+HIKE: list[Line] = [
+    ("2024-09-08", "Mira", "We went hiking in the Tatra mountains last month."),
+    ("2024-09-08", "Leo", "Who is we?"),
+    ("2024-09-08", "Mira", "My colleague Paul and I."),
+    ("2024-11-21", "Mira", "I sold cups at the market last Sunday."),
+    ("2024-11-21", "Leo", "How many did you sell?"),
+    ("2024-11-21", "Mira", "Eleven, and one flower pot."),
+]
+
+
+def test_what_was_asked_back_completes_the_answer() -> None:
+    who = ask(HIKE, "Who did Mira go hiking with?")
+    assert (who.text, cited(who)) == ("Paul", ["t2", "t0"])
+    many = ask(HIKE, "How many cups did Mira sell?")
+    assert (many.text, cited(many)) == ("Eleven", ["t5", "t3"])
+
+
+def test_without_the_question_back_what_follows_is_not_taken_for_an_answer() -> None:
+    lines = [line for line in HIKE if line[1] == "Mira"]
+    assert ask(lines, "Who did Mira go hiking with?").status == "partial"
 
 
 # --- cases from real use -----------------------------------------------------------------------

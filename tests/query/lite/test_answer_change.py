@@ -39,7 +39,8 @@ def piece(day: str, text: str, *, speaker: str = "user") -> Piece:
 def reading(*pieces: Piece) -> Reading:
     return Reading(
         question=Question(text=ASKED), analysis=analyse(ASKED), person="", speakers=("user",),
-        examples=frozenset(), pieces=pieces, weights=dict.fromkeys(keys("gate code"), 1.0),
+        examples=frozenset(), pieces=pieces, turns={},
+        weights=dict.fromkeys(keys("gate code"), 1.0),
     )  # fmt: skip
 
 

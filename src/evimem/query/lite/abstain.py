@@ -17,7 +17,16 @@ from evimem.model.turn import Turn
 from evimem.query.lite.answer_rank import Piece, Reading
 from evimem.query.lite.words import WORD, key, keys
 
-__all__ = ["Judgement", "Signals", "is_chat", "judge", "log_odds", "signals", "speaks_of_other"]
+__all__ = [
+    "Judgement",
+    "Signals",
+    "asks_advice",
+    "is_chat",
+    "judge",
+    "log_odds",
+    "signals",
+    "speaks_of_other",
+]
 
 TOP = 3
 """Sentences of each side that are compared."""
@@ -38,6 +47,10 @@ WORDS = 8.0
 """Weight of the question's words in the best sentence, for questions that name no one person."""
 BIAS = -2.8
 """Constant for questions that name no one person."""
+NAMED_ENTRIES = 8
+"""Best entries of which one must hold a name of the question."""
+ADVICE_WORDS = 0.2
+"""Share of a request's words from which a sentence bears on it."""
 
 _PEOPLE = (
     "friend mother mom mum father dad sister brother son daughter wife husband partner girlfriend "
@@ -51,6 +64,12 @@ _OTHER = re.compile(
 )
 _OWN = re.compile(r"\b(?:i|we|i'm|i’m|i've|i’ve|me)\b", re.IGNORECASE)
 _SUPPOSED = re.compile(r"\b(?:would|could|might|should|likely|probably)\b", re.IGNORECASE)
+_ADVICE = re.compile(
+    r"^\W*(?:can|could|would|will) you\b(?! (?:tell|remind|say|recall|remember))|"
+    r"\b(?:any|some|have) (?:\w+ )?(?:suggestions?|ideas?|tips|advice|recommendations?)\b|"
+    r"\b(?:recommend|suggest)(?! \w+ed\b)\b.*\?|\bwhat should i\b",
+    re.IGNORECASE,
+)
 _CLAUSE = re.compile(r"[,;:.!?]|\b(?:but|and|because|so|while|when|although)\b", re.IGNORECASE)
 
 
@@ -125,12 +144,23 @@ def is_chat(reading: Reading) -> bool:
     return any(isinstance(p.entry, Turn) and p.entry.role == "assistant" for p in reading.pieces)
 
 
+def asks_advice(reading: Reading) -> bool:
+    """True for a request to an assistant ("can you recommend ...", "any ideas for ..."): no stored
+    words answer it, but what the person said bears on it."""
+    analysis = reading.analysis
+    asked = _ADVICE.search(analysis.text) is not None
+    return asked and not analysis.speakers and is_chat(reading)
+
+
 def judge(reading: Reading) -> Judgement:
     """Whether the reading answers its question, and what is missing if not."""
     given = signals(reading)
-    odds = log_odds(given, chat=is_chat(reading))
-    against = _only_of_others(reading) or _nothing_of(reading)
-    supported = odds > 0 and not against and bool(reading.telling)
+    if asks_advice(reading):
+        against, fits = "", given.words > ADVICE_WORDS
+    else:
+        against = _only_of_others(reading) or _nothing_of(reading) or _nothing_named(reading)
+        fits = log_odds(given, chat=is_chat(reading)) > 0
+    supported = fits and not against and bool(reading.telling)
     return Judgement(
         supported=supported,
         missing="" if supported else against or _missing(reading, given),
@@ -163,6 +193,30 @@ def _nothing_of(reading: Reading) -> str:
         w for w in reading.analysis.words if (k := key(w)) in reading.weights and k not in told
     ]
     return f"anything about {', '.join(absent)}" if absent else ""
+
+
+def _nothing_named(reading: Reading) -> str:
+    """What is missing where a name of the question stands in none of the best entries: a trip to
+    Vienna says nothing of one to Oslo. Quoted titles are left out, people shorten them."""
+    analysis = reading.analysis
+    if _SUPPOSED.search(analysis.text):
+        return ""
+    best = dict.fromkeys(p.entry_id for p in reading.own)
+    entries = set(list(best)[:NAMED_ENTRIES])
+    told = {k for p in reading.pieces if p.entry_id in entries for k in p.matched}
+    unnamed = [
+        name
+        for name in analysis.names
+        if not _in_quotes(name, analysis.text)
+        and (wanted := set(keys(name)) & reading.weights.keys())
+        and wanted.isdisjoint(told)
+    ]
+    return f"anything that names {', '.join(unnamed)}" if unnamed else ""
+
+
+def _in_quotes(name: str, text: str) -> bool:
+    at = text.find(name)
+    return at > 0 and text[at - 1] in "\"“'‘"
 
 
 def speaks_of_other(piece: Piece, question: str) -> bool:

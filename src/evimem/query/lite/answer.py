@@ -15,14 +15,15 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from evimem.model.evidence import EvidenceItem, EvidenceState
-from evimem.query.lite.abstain import Judgement, judge
+from evimem.query.lite.abstain import Judgement, asks_advice, judge
 from evimem.query.lite.answer_change import Value, cite_correction, correction_of, is_retold, newest
 from evimem.query.lite.answer_list import listed
 from evimem.query.lite.answer_polar import decide, is_polar, pick_option
 from evimem.query.lite.answer_rank import Piece, Reading, cite, read
 from evimem.query.lite.answer_span import shown
-from evimem.query.lite.answer_value import value_finder
+from evimem.query.lite.answer_value import follow_up, value_finder
 from evimem.query.lite.answer_when import When, day_words, resolve_when
+from evimem.query.lite.packager import entry_id
 from evimem.query.lite.words import keys
 from evimem.query.parts import BankView, Draft
 
@@ -82,6 +83,8 @@ def _absent(judgement: Judgement) -> Draft:
 
 def _by_kind(reading: Reading, view: BankView) -> Draft:
     kind = reading.analysis.kind
+    if asks_advice(reading):
+        return _bearing(reading)
     if kind == "when" and not _CLOCK_TIME.search(reading.analysis.text):
         return _when(reading)
     if is_polar(reading):
@@ -93,6 +96,17 @@ def _by_kind(reading: Reading, view: BankView) -> Draft:
         several = listed(reading)
         return _draft(several.text, several.support, reading)
     return _single(reading, view)
+
+
+def _bearing(reading: Reading) -> Draft:
+    """What bears on a request, said as such."""
+    best = best_piece(reading)
+    return Draft(
+        text=shown(best.sentence.text),
+        status="partial",
+        support=(cite(best),),
+        missing="advice: this is what memory holds that bears on it",
+    )
 
 
 def _asks_several(reading: Reading) -> bool:
@@ -126,8 +140,19 @@ def _when_support(found: When) -> list[EvidenceItem]:
     """The sentence that tells of the event, then the expression if it stands in another one."""
     support = [cite(found.piece)]
     span, sentence = found.span, found.piece.sentence
-    if span is not None and not sentence.start <= span.text_start < sentence.end:
-        support.append(cite(found.piece, start=span.text_start, end=span.text_end))
+    if span is None:
+        return support
+    same = found.entry is found.piece.entry
+    if not same or not sentence.start <= span.text_start < sentence.end:
+        support.append(
+            EvidenceItem(
+                item_id=entry_id(found.entry),
+                quote=found.entry.body[span.text_start : span.text_end],
+                start=span.text_start,
+                end=span.text_end,
+                round=max(found.piece.round, 1),
+            )
+        )
     return support
 
 
@@ -147,6 +172,10 @@ def _single(reading: Reading, view: BankView) -> Draft:
             again = reading.analysis.kind in ("what", "how_many", "how_often")
             last, before = newest(value, reading, find, again=again, now=_now(reading))
             return _value_draft(last, before, reading)
+    if (followed := follow_up(best, reading, find)) is not None:
+        piece, span = followed
+        draft = _value_draft(Value(piece=piece, span=span), None, reading)
+        return dataclasses.replace(draft, support=_distinct([*draft.support, cite(best)]))
     sentence = _draft(shown(best.sentence.text), [cite(best)], reading)
     lacking = LOOKED_FOR.get(reading.analysis.kind)
     if lacking is None:

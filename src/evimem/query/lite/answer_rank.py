@@ -110,6 +110,8 @@ class Reading:
     """All sentences, best first."""
     weights: Mapping[str, float]
     """Weight per key of the question: rare ones near 1."""
+    turns: Mapping[tuple[str, int], Turn]
+    """Viewed turns by session id and place in the session."""
 
     @property
     def own(self) -> tuple[Piece, ...]:
@@ -141,7 +143,8 @@ def read(state: EvidenceState, view: BankView) -> Reading:
     bodies = [entry.body for entry in entries]
     weights = rarity(_wanted(analysis, person, bodies), bodies)
     accepted = {item.item_id: item.round for item in reversed(state.evidence)}
-    asked = _asked_before(entries)
+    turns = {(e.session_id, e.index): e for e in entries if isinstance(e, Turn)}
+    asked = _asked_before(turns)
     known = examples(analysis)
     kind = key(analysis.focus[-1]) if known else ""
     pieces: list[Piece] = []
@@ -168,6 +171,7 @@ def read(state: EvidenceState, view: BankView) -> Reading:
         examples=examples(analysis),
         pieces=tuple(pieces),
         weights=weights,
+        turns=turns,
     )
 
 
@@ -255,9 +259,8 @@ def _places(hits: Sequence[Hit]) -> dict[str, float]:
     return {one: (score - low) / spread for one, score in neutral.items()}
 
 
-def _asked_before(entries: Sequence[Turn | Item]) -> dict[str, frozenset[str]]:
+def _asked_before(turns: Mapping[tuple[str, int], Turn]) -> dict[str, frozenset[str]]:
     """Per turn the keys of what another person asked right before it, as far as that was viewed."""
-    turns = {(e.session_id, e.index): e for e in entries if isinstance(e, Turn)}
     asked = {}
     for (session, index), turn in turns.items():
         before = turns.get((session, index - 1))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection
 
+from evimem.model.turn import Turn
 from evimem.query.lite.answer_rank import Piece, Reading
 from evimem.query.lite.answer_span import (
     Span,
@@ -21,7 +23,7 @@ from evimem.query.lite.answer_span import (
 from evimem.query.lite.answer_when import spans_in
 from evimem.query.lite.words import WORD, key, keys
 
-__all__ = ["NAMED", "TITLED", "Finder", "value_finder"]
+__all__ = ["NAMED", "TITLED", "Finder", "follow_up", "value_finder"]
 
 Finder = Callable[[Piece], Span | None]
 """The value in a sentence, None where it has none."""
@@ -35,6 +37,18 @@ piece story title article magazine documentary"""
 _NAMED_WORDS = """name city country state town place company brand band artist singer musician
 author actor team school college university restaurant store shop person friend model console
 language museum park beach airline app"""
+_THE = re.compile(r"\bthe\s+$", re.IGNORECASE)
+_ASKS_FOR = {
+    kind: re.compile(rf"\b(?:{words})\b[^.!?]*\?", re.IGNORECASE)
+    for kind, words in (
+        ("who", "who|whom|which|what name"),
+        ("where", "where|which|what (?:city|country|place)"),
+        ("how_many", "how (?:many|much|old|far|big)"),
+        ("how_long", "how long|since when"),
+        ("how_often", "how often"),
+        ("why", "why|how come"),
+    )
+}
 TITLED = frozenset(keys(_TITLED_WORDS))
 """Keys of things that have titles."""
 NAMED = TITLED | frozenset(keys(_NAMED_WORDS))
@@ -67,7 +81,34 @@ def value_finder(reading: Reading) -> Finder:
 def _people(piece: Piece, reading: Reading) -> tuple[Span, ...]:
     """Names that can be persons: no speakers (they are mostly addressed), no abbreviations."""
     known = [*_words(reading), *(w for s in reading.speakers for w in WORD.findall(s))]
-    return tuple(s for s in names(piece.sentence, without=known) if not s.text.isupper())
+    return tuple(
+        span
+        for span in names(piece.sentence, without=known)
+        if not span.text.isupper() and not _THE.search(piece.entry.body[: span.start])
+    )
+
+
+def follow_up(best: Piece, reading: Reading, find: Finder) -> tuple[Piece, Span] | None:
+    """The value that the speaker gave when asked for it right after: "We went hiking." "Who is
+    we?" "Paul and I." None where nobody asked, or no value follows."""
+    turn = best.entry
+    words = _ASKS_FOR.get(reading.analysis.kind)
+    if words is None or not isinstance(turn, Turn):
+        return None
+    question = reading.turns.get((turn.session_id, turn.index + 1))
+    reply = reading.turns.get((turn.session_id, turn.index + 2))
+    if question is None or reply is None or reply.speaker != turn.speaker:
+        return None
+    if question.speaker == turn.speaker or not words.search(question.body):
+        return None
+    told = [p for p in reading.pieces if p.entry_id == reply.turn_id and not p.asks]
+    for piece in sorted(told, key=lambda p: p.sentence.start):
+        span = find(piece)
+        if span is None and reading.analysis.kind == "how_many":
+            span = _first(numbers(piece.sentence))  # asked for a number, the first one is it
+        if span is not None:
+            return piece, span
+    return None
 
 
 def _asked(reading: Reading) -> frozenset[str]:

@@ -8,6 +8,7 @@ happened. That is this recipe's policy; the answer is partial then and says so i
 
 from __future__ import annotations
 
+import calendar
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -30,7 +31,7 @@ from evimem.temporal import (
     render_answer,
 )
 
-__all__ = ["When", "day_words", "resolve_when", "spans_in"]
+__all__ = ["When", "day_words", "month_words", "resolve_when", "spans_in"]
 
 POOL = 12
 """Entries that compete for the time."""
@@ -49,6 +50,8 @@ IN_TURN = 0.3
 FITS_DATE = 1.0
 """Bonus where the time is one that the question names ("in June"); as much is taken off where it
 is another."""
+IN_TURN_BEFORE = 0.1
+"""Bonus where neither does and the speaker's turn before it does."""
 LONG = 62
 """Days of a time from which on it meets any month and so proves nothing."""
 LOOSE = -0.1
@@ -78,6 +81,8 @@ class When:
     """The sentence that tells of the event."""
     span: TimeSpan | None
     """The expression; None where the time is the day the turn was said."""
+    entry: Turn | Item
+    """The entry whose body holds the expression: the piece's own, or the speaker's turn before."""
 
 
 def spans_in(entry: Turn | Item) -> tuple[TimeSpan, ...]:
@@ -122,17 +127,36 @@ def _offers(
     if said is None:
         return
     planned = _PLANNED.search(reading.question.text) is not None
-    for span in spans_in(piece.entry):
-        if span.rule == "duration":
-            continue  # "for ten years" says how long, not when
-        score = piece.score + _bonus(span, piece)
-        score += _fit(span.start, span.end, targets)
+    sources = [(span, piece.entry, _bonus(span, piece)) for span in _moments(piece.entry)]
+    before = _told_before(piece, reading)
+    if not sources and before is not None:
+        sources = [(span, before, IN_TURN_BEFORE) for span in _moments(before)]
+    for span, entry, bonus in sources:
+        score = piece.score + bonus + _fit(span.start, span.end, targets)
         score -= TENSE * _wrong_side(span, said.date(), planned=planned)
-        yield score, When(text=render_answer(span), piece=piece, span=span)
+        yield score, When(text=render_answer(span), piece=piece, span=span, entry=entry)
     day = said.date()
     ongoing = _ONGOING.search(piece.sentence.text) is not None
-    text = f"{day:%B} {day.year}" if ongoing else day_words(day)
-    yield piece.score + _fit(day, day, targets), When(text=text, piece=piece, span=None)
+    text = month_words(day) if ongoing else day_words(day)
+    score = piece.score + _fit(day, day, targets)
+    yield score, When(text=text, piece=piece, span=None, entry=piece.entry)
+
+
+def _moments(entry: Turn | Item) -> tuple[TimeSpan, ...]:
+    """Times that say when; "for ten years" says how long."""
+    return tuple(span for span in spans_in(entry) if span.rule != "duration")
+
+
+def _told_before(piece: Piece, reading: Reading) -> Turn | None:
+    """The speaker's turn right before, or with one turn of somebody else between, if viewed."""
+    turn = piece.entry
+    if not isinstance(turn, Turn):
+        return None
+    for step in (1, 2):
+        before = reading.turns.get((turn.session_id, turn.index - step))
+        if before is not None and before.speaker == turn.speaker:
+            return before
+    return None
 
 
 def _bonus(span: TimeSpan, piece: Piece) -> float:
@@ -156,7 +180,18 @@ def _inside(span: TimeSpan, sentence: Sentence) -> bool:
 
 def day_words(day: date) -> str:
     """A calendar day as answers show it: "7 May 2023"."""
-    return f"{day.day} {day:%B} {day.year}"
+    return render_answer(_days(day, day))
+
+
+def month_words(day: date) -> str:
+    """The month of a day as answers show it: "May 2023"."""
+    last = calendar.monthrange(day.year, day.month)[1]
+    return render_answer(_days(day.replace(day=1), day.replace(day=last)))
+
+
+def _days(start: date, end: date) -> TimeSpan:
+    """Days that no words stand for."""
+    return TimeSpan(kind="interval", text="", text_start=0, text_end=0, start=start, end=end)
 
 
 def _fit(start: date | None, end: date | None, targets: Sequence[DateTarget]) -> float:

@@ -38,13 +38,13 @@ SURE = 0.5
 """Confidence of the best evidence from which a question can count as answered."""
 
 WEIGHTS: Mapping[str, float] = {
-    "bias": -0.2,
+    "bias": -0.1,
     "depth": -1.1,
-    "words": 1.2,
-    "own": 0.3,
+    "words": 1.1,
+    "own": 0.4,
     "gap": -0.1,
-    "asks": -0.7,
-    "example": 0.4,
+    "asks": -1.0,
+    "example": 0.2,
 }
 """Constants of the confidence, by feature."""
 
@@ -177,14 +177,15 @@ def _best(
     entry: Turn | Item, weights: Mapping[str, float], examples: set[str]
 ) -> SentenceMatch | None:
     """The sentence with the most of the question's words, then examples; captions last."""
-    found: list[tuple[float, int, SentenceMatch]] = []
-    for match in match_sentences(entry.body, weights):
-        held = [k for k in dict.fromkeys(keys(match.sentence.text)) if k in examples]
-        extra = tuple(k for k in held if k not in match.matched)
-        fit = match.score + EXAMPLE_WEIGHT * min(len(extra), 2) / 2
+    best: SentenceMatch | None = None
+    highest = -1.0
+    for match in match_sentences(entry.body, weights, also=examples):
+        extra = len(match.matched) - sum(k in weights for k in match.matched)
+        fit = match.score + EXAMPLE_WEIGHT * min(extra, 2) / 2
         fit -= 0.01 * match.sentence.text.startswith(CAPTION_MARK) + 0.01 * _asks(match.sentence)
-        found.append((fit, -match.sentence.start, replace(match, matched=(*match.matched, *extra))))
-    return max(found, key=lambda one: one[:2])[2] if found else None
+        if fit > highest:
+            best, highest = match, fit
+    return best
 
 
 def _asks(sentence: Sentence) -> bool:

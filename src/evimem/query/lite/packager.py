@@ -23,11 +23,14 @@ __all__ = ["SHOWN", "LitePackager", "entry_id", "fused_scores"]
 
 SHOWN = (20, 40, 40, 20)
 """Candidates shown in each round; the last number holds for further rounds."""
-POOL = 150
+POOL = 100
 """Best hits of a round that compete for being shown."""
 WORDS_WEIGHT = 3.0
 """Weight of a search by words alone (examples, feedback), whose best hit counts 1, beside the
 searches by the whole question, whose scores are sums of z-scores."""
+FULL_SCORE = 5.0
+"""BM25 score that at least counts as the best of a search by words: in later rounds, when the
+good ones are viewed, the rest does not rise to their place."""
 NEIGHBOUR_PENALTY = 0.3
 """Taken off the turns beside one that was chosen, in the unit of the scores."""
 PAYLOAD_CHARS = 600
@@ -54,7 +57,7 @@ class LitePackager:
         chosen = _choose(entries, scores, shown)
         brought = _brought_by(steps)
         analysis = analyse(state.question.text, speakers=view.speakers)
-        weights = rarity(analysis.keys, [entry.body for entry in entries.values()])
+        weights = rarity(analysis.keys, [entries[one].body for one in chosen])
         candidates: list[Candidate] = []
         left = ROUND_CHARS
         for rank, one in enumerate(chosen, start=1):
@@ -91,7 +94,7 @@ def fused_scores(steps: Sequence[SearchStep]) -> dict[str, float]:
         if not step.hits:
             continue
         by_words = step.request.ranker == "bm25"
-        top = step.hits[0].score if step.hits[0].score > 0 else 1.0
+        top = max(step.hits[0].score, FULL_SCORE)
         floor = 0.0 if by_words else step.hits[-1].score
         for hit in step.hits:
             gain = WORDS_WEIGHT * hit.score / top if by_words else hit.score
@@ -142,10 +145,12 @@ def _beside(entries: Mapping[str, Turn | Item]) -> dict[str, list[str]]:
 
 
 def _payload(entry: Turn | Item, weights: Mapping[str, float]) -> str:
-    """Who and when, then the best sentences that fit, in the order of the text."""
+    """Who and when, then the body; of a long one the best sentences that fit, in its order."""
     said = entry.said_at.strftime("%Y-%m-%d ") if entry.said_at is not None else ""
     head = f"{said}{entry.speaker}: "
     left = PAYLOAD_CHARS - len(head)
+    if len(entry.body) <= left:
+        return head + entry.body
     kept = []
     for match in match_sentences(entry.body, weights):
         if len(match.sentence.text) < left:

@@ -17,12 +17,12 @@ from evimem.model.search import Exclusion, Origin, Ranker, SearchRequest
 from evimem.query.lite.kinds import examples_of, other_names_of
 from evimem.query.lite.packager import entry_id
 from evimem.query.lite.question import Analysis, analyse, normalised
-from evimem.query.lite.words import WORD, key, keys
+from evimem.query.lite.words import WORD, key, keys, word_set
 from evimem.query.parts import BankView, Proposal
 
 __all__ = ["LiteProposer", "bridging_names", "feedback_words"]
 
-DEPTH = 150
+DEPTH = 100
 """Hits per search."""
 LIKE = 5
 """Turns whose vectors are mixed into the query's in later rounds."""
@@ -34,6 +34,8 @@ FEEDBACK_WORDS = 5
 """Words that feedback adds at most."""
 MAX_EXAMPLES = 32
 """Examples of kinds in one query at most; the bank's analyzer takes the rarest 64 words."""
+
+_WHOSE = word_set("i me my mine we us our you your")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,7 @@ def _later(analysis: Analysis, state: EvidenceState, view: BankView) -> Iterator
     words = tuple(dict.fromkeys((*analysis.focus, *analysis.words)))
     bridges = bridging_names(tuple(found.values()), known=asked, speakers=view.speakers)
     rare = feedback_words(tuple(found.values()), known=asked, speakers=view.speakers)
-    subject = [*analysis.speakers, *analysis.names, *analysis.words]
+    subject = _subject(analysis)
     if state.round == 1:
         text, why = subject, "the question's names and content words"
     elif state.round == 2:
@@ -111,6 +113,13 @@ def _later(analysis: Analysis, state: EvidenceState, view: BankView) -> Iterator
         text, why = [*subject, *bridges[:1], *rare[:1]], "with names and words of what was found"
     yield _proposal(" ".join(text), why, state, origin="plan", like=like)
     yield from _by_words(words, [*bridges, *rare], state)
+
+
+def _subject(analysis: Analysis) -> list[str]:
+    """Names, dates and content words; "my" and "you" too, which say whose words are asked for."""
+    whose = [word for word in WORD.findall(analysis.text) if word.casefold() in _WHOSE]
+    dates = [date.text for date in analysis.dates]
+    return [*analysis.speakers, *analysis.names, *dict.fromkeys(whose), *analysis.words, *dates]
 
 
 def _by_words(

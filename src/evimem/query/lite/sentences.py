@@ -6,7 +6,7 @@ Every `Sentence` satisfies ``body[start:end] == text``, so it can be cited as it
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from evimem.query.lite.words import keys
@@ -80,12 +80,15 @@ def sentences(body: str) -> tuple[Sentence, ...]:
     return tuple(found)
 
 
-def match_sentences(body: str, weights: Mapping[str, float]) -> tuple[SentenceMatch, ...]:
+def match_sentences(
+    body: str, weights: Mapping[str, float], *, also: Set[str] = frozenset()
+) -> tuple[SentenceMatch, ...]:
     """Every sentence of the body with its match, best first (ties: in the order of the body).
 
     Args:
         body: a turn's body.
         weights: looked-for keys (see `words.keys`) with their weights, for example from `rarity`.
+        also: keys that are told as matched, after the others, and do not count.
     """
     total = sum(weights.values()) or 1.0
     matches = []
@@ -93,7 +96,8 @@ def match_sentences(body: str, weights: Mapping[str, float]) -> tuple[SentenceMa
         held = frozenset(keys(sentence.text))
         matched = tuple(k for k in weights if k in held)
         score = sum(weights[k] for k in matched) / total
-        matches.append(SentenceMatch(sentence=sentence, score=score, matched=matched))
+        more = sorted((held & also) - weights.keys()) if also else ()
+        matches.append(SentenceMatch(sentence=sentence, score=score, matched=(*matched, *more)))
     return tuple(sorted(matches, key=lambda m: (-m.score, m.sentence.start)))
 
 

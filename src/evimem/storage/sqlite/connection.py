@@ -157,7 +157,8 @@ def create_file(path: Path) -> bool:
         return False
     except PermissionError as error:
         raise BankReadOnly(
-            f"{str(path)!r} cannot be made ({error}): check the rights of its folder"
+            f"{str(path)!r} cannot be made ({error}): check the rights of its folder, or name "
+            "another file (EVIMEM_PATH or --path)"
         ) from error
     except OSError as error:
         raise StorageError(f"{str(path)!r} cannot be made ({error})") from error
