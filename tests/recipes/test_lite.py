@@ -15,6 +15,7 @@ from evimem.embed.hashing import HashingEmbedder
 from evimem.model.evidence import Question
 from evimem.model.search import SearchRequest
 from evimem.model.turn import History, Session, Turn
+from evimem.query.lite.packager import PAYLOAD_CHARS
 from evimem.query.loop import RunInput, run
 from evimem.query.memory_view import MemoryView
 from evimem.recipes.lite import MAX_ROUNDS, lite
@@ -158,7 +159,7 @@ def test_a_question_of_ten_thousand_words_and_a_huge_word_come_through() -> None
     big = history(("Ana", "x" * 300_000), ("Ben", "horses " * 20_000), ("Ana", "My cat."))
     for text in ("cat " * 10_000, "y" * 200_000):
         trace = ask(MemoryView(big), text)
-        assert all(len(c.payload) <= 600 for r in trace.rounds for c in r.candidates)
+        assert all(len(c.payload) <= PAYLOAD_CHARS for r in trace.rounds for c in r.candidates)
 
 
 @pytest.mark.data
@@ -177,7 +178,7 @@ def test_the_rounds_reach_more_of_a_list_than_one_search_and_lose_nothing_else(
             plain = [h.item_id for h in view.search(SearchRequest(text=question.text, k=20))]
             given = RunInput(
                 question=question, bank="b", trace_id="t", created_at="", max_rounds=1
-            )  # the first 20 turns are those of the first round
+            )  # the first 60 turns are those of the first round
             rounds = run(lite(), view, given, seconds=lambda: 0.0).viewed
             once, often = (
                 complete_at(gold_ranks([sources[i] for i in ids], gold.evidence), 20)

@@ -11,7 +11,7 @@ from evimem.query.parts import Recipe
 
 __all__ = ["MAX_ROUNDS", "lite"]
 
-MAX_ROUNDS = 4
+MAX_ROUNDS = 3
 """Ceiling of rounds: 120 turns viewed."""
 
 

@@ -59,8 +59,8 @@ def test_mera_44_a_round_without_candidates_ends_the_search() -> None:
     assert LiteStop().stop([], STATE) is None
 
 
-def test_mera_46_patience_is_three_and_a_number_below_one_is_refused() -> None:
-    assert LiteStop().patience == 3
+def test_mera_46_least_rounds_and_patience_are_two_and_a_number_below_one_is_refused() -> None:
+    assert (LiteStop().min_rounds, LiteStop().patience) == (2, 2)
     with pytest.raises(ValueError, match="patience=0"):
         LiteStop(patience=0)
     with pytest.raises(ValueError, match="min_rounds=-1"):

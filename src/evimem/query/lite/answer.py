@@ -43,12 +43,15 @@ LOOKED_FOR = {
     "why": "the reason",
 }
 """What a sentence lacks that answers such a question without naming it: the answer is partial."""
+COUNTED = ("what", "how_many", "how_often")
+"""Of these, the kinds where another value in the same words replaces the older one."""
 CLOSE = 0.4
 """A sentence this much below the best may still bring the value asked for."""
 FRONT = 8
 """Sentences at most that are tried for the value."""
 
 
+_CURRENT = re.compile(r"\bwhere (?:do|does|is|am|are)\b", re.IGNORECASE)
 _CLOCK_TIME = re.compile(r"\b(?:what|which) time\b", re.IGNORECASE)
 
 
@@ -169,7 +172,7 @@ def _single(reading: Reading, view: BankView) -> Draft:
             value = Value(piece=piece, span=span)
             if reading.analysis.kind not in CHANGING:
                 return _value_draft(value, None, reading)
-            again = reading.analysis.kind in ("what", "how_many", "how_often")
+            again = reading.analysis.kind in COUNTED or _asks_current(reading)
             last, before = newest(value, reading, find, again=again, now=_now(reading))
             return _value_draft(last, before, reading)
     if (followed := follow_up(best, reading, find)) is not None:
@@ -182,6 +185,14 @@ def _single(reading: Reading, view: BankView) -> Draft:
         return sentence
     missing = "; ".join(m for m in (lacking, sentence.missing) if m)
     return dataclasses.replace(sentence, status="partial", missing=missing)
+
+
+def _asks_current(reading: Reading) -> bool:
+    """True if a question asks where somebody is now: said again of another place, that is a move.
+
+    A question about the past asks for one of several places, and none of them replaces another.
+    """
+    return _CURRENT.search(reading.analysis.text) is not None
 
 
 def _front(reading: Reading, best: Piece) -> list[Piece]:

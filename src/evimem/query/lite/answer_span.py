@@ -78,6 +78,7 @@ _PLACE = re.compile(
     r"((?:(?:the|a|an|my|our|this|that|their|his|her|some)\s+)?[^\W\d_][\w'’-]*"
     rf"(?:\s+(?:of|the|and|de|la|[A-Z][\w'’-]*|[a-z]+(?=\s+(?:{_SITE})\b)|{_SITE})\b)*)"
 )
+_LOOSE_END = re.compile(r"(?:\s+(?:of|the|and|de|la))+$")
 _NO_PLACES = """it them him her me us you this that these those general fact first last least all
 home touch mind love order time times life case person"""
 _NOT_A_PLACE = frozenset(_NO_PLACES.split()) | WEEKDAYS | frozenset(MONTHS)
@@ -206,7 +207,8 @@ def place(sentence: Sentence, *, without: Collection[str] = ()) -> Span | None:
         content = [w for w in words if w not in STOP_WORDS]
         if not content or content[0] in _NOT_A_PLACE or set(keys(m.group(1))) <= set(without):
             continue
-        found.append(_span(sentence, m.start(1), m.end(1)))
+        end = m.start(1) + len(_LOOSE_END.sub("", m.group(1)))
+        found.append(_span(sentence, m.start(1), end))
     capital = [s for s in found if any(w[0].isupper() for w in s.text.split())]
     return next(iter(capital or found), None)
 

@@ -38,10 +38,10 @@ SURE = 0.5
 """Confidence of the best evidence from which a question can count as answered."""
 
 WEIGHTS: Mapping[str, float] = {
-    "bias": -0.1,
+    "bias": 0.0,
     "depth": -1.1,
-    "words": 1.1,
-    "own": 0.4,
+    "words": 0.9,
+    "own": 0.3,
     "gap": -0.1,
     "asks": -1.0,
     "example": 0.2,

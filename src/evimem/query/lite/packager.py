@@ -21,21 +21,21 @@ from evimem.trace import SearchStep
 
 __all__ = ["SHOWN", "LitePackager", "entry_id", "fused_scores"]
 
-SHOWN = (20, 40, 40, 20)
-"""Candidates shown in each round; the last number holds for further rounds."""
-POOL = 100
+SHOWN = (60, 30, 30)
+"""Candidates shown in each round; the last number holds for further rounds. The first round is
+the largest: deeper hits of the question itself are better than the first of any other query."""
+POOL = 150
 """Best hits of a round that compete for being shown."""
 WORDS_WEIGHT = 3.0
 """Weight of a search by words alone (examples, feedback), whose best hit counts 1, beside the
 searches by the whole question, whose scores are sums of z-scores."""
-FULL_SCORE = 5.0
-"""BM25 score that at least counts as the best of a search by words: in later rounds, when the
-good ones are viewed, the rest does not rise to their place."""
+GAP_WEIGHT = 1.0
+"""The same for a search by words of what was found, which drifts more easily."""
 NEIGHBOUR_PENALTY = 0.3
 """Taken off the turns beside one that was chosen, in the unit of the scores."""
-PAYLOAD_CHARS = 600
+PAYLOAD_CHARS = 400
 """Characters shown of one candidate at most."""
-ROUND_CHARS = 20_000
+ROUND_CHARS = 24_000
 """Characters shown in one round at most; a candidate past it is shown empty, and the assessor
 rejects it with the reason "budget" (P032)."""
 
@@ -94,10 +94,11 @@ def fused_scores(steps: Sequence[SearchStep]) -> dict[str, float]:
         if not step.hits:
             continue
         by_words = step.request.ranker == "bm25"
-        top = max(step.hits[0].score, FULL_SCORE)
+        top = step.hits[0].score if step.hits[0].score > 0 else 1.0
+        weight = GAP_WEIGHT if step.request.origin == "gap" else WORDS_WEIGHT
         floor = 0.0 if by_words else step.hits[-1].score
         for hit in step.hits:
-            gain = WORDS_WEIGHT * hit.score / top if by_words else hit.score
+            gain = weight * hit.score / top if by_words else hit.score
             fused[hit.item_id] = fused.get(hit.item_id, floors) + gain - floor
     return fused
 

@@ -22,7 +22,7 @@ from evimem.query.parts import BankView, Proposal
 
 __all__ = ["LiteProposer", "bridging_names", "feedback_words"]
 
-DEPTH = 100
+DEPTH = 150
 """Hits per search."""
 LIKE = 5
 """Turns whose vectors are mixed into the query's in later rounds."""
@@ -112,7 +112,7 @@ def _later(analysis: Analysis, state: EvidenceState, view: BankView) -> Iterator
     else:
         text, why = [*subject, *bridges[:1], *rare[:1]], "with names and words of what was found"
     yield _proposal(" ".join(text), why, state, origin="plan", like=like)
-    yield from _by_words(words, [*bridges, *rare], state)
+    yield from _by_words(analysis, [*bridges, *rare], state)
 
 
 def _subject(analysis: Analysis) -> list[str]:
@@ -122,20 +122,29 @@ def _subject(analysis: Analysis) -> list[str]:
     return [*analysis.speakers, *analysis.names, *dict.fromkeys(whose), *analysis.words, *dates]
 
 
-def _by_words(
-    words: Sequence[str], found: Sequence[str], state: EvidenceState
-) -> Iterator[Proposal]:
-    """The search by single words of a later round."""
-    examples = examples_of(words)[:MAX_EXAMPLES]
-    more = found[: FEEDBACK_WORDS * (state.round - 1)]
-    if examples or more:
-        yield _proposal(
-            " ".join([*words, *examples, *more]),
-            "examples of the kinds named" + (" and words of what was found" if more else ""),
-            state,
-            origin="gap",
-            ranker="bm25",
-        )
+def _by_words(analysis: Analysis, found: Sequence[str], state: EvidenceState) -> Iterator[Proposal]:
+    """The search by single words of a later round: what is unexplained, and what was found."""
+    words = tuple(dict.fromkeys((*analysis.focus, *analysis.words)))
+    missing = state.missing.split("; ")
+    unexplained = [word for word in words if word in missing]
+    # A list may always have further members; one thing that is found needs no more examples.
+    kinds = words if analysis.several or not unexplained else unexplained
+    examples = examples_of(kinds)[:MAX_EXAMPLES]
+    more = found[: FEEDBACK_WORDS * state.round]
+    if not (unexplained or examples or more):
+        return
+    parts = {
+        f"what is unexplained ({', '.join(unexplained)})": unexplained,
+        "examples of the kinds named": examples,
+        "words and names of what was found": more,
+    }
+    yield _proposal(
+        " ".join([*unexplained, *examples, *more]),
+        ", ".join(name for name, held in parts.items() if held),
+        state,
+        origin="gap",
+        ranker="bm25",
+    )
 
 
 def _found(state: EvidenceState, view: BankView) -> dict[str, str]:
