@@ -43,6 +43,8 @@ class Round:
     """What the assessor read, in order."""
     assessment: Assessment | None = None
     """Its decisions; None where the round had nothing to assess."""
+    cut: tuple[str, ...] = ()
+    """Ids of candidates that the caller's budget left unread, in order."""
     seconds: float = 0.0
     """Wall time of the round."""
 
@@ -117,7 +119,8 @@ class Trace:
                 for d in (r.assessment.decisions if r.assessment is not None else ())
                 if d.item_id == item_id
             ]
-            told = "; ".join([*places, *decisions]) or "not among the hits"
+            cut = ["left unread: beyond the budget"] if item_id in r.cut else []
+            told = "; ".join([*places, *decisions, *cut]) or "not among the hits"
             lines.append(f"round {r.n}: {told}")
         return tuple(lines)
 

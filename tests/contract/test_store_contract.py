@@ -786,3 +786,18 @@ def test_entries_page_through_everything_once(store: Store) -> None:
             seen += [value.turn_id for _, value in page if isinstance(value, Turn)]
             after = page[-1][0]
     assert seen == [f"t{i}" for i in range(25)]
+
+
+def test_a_bank_keeps_its_newest_traces_and_drops_the_oldest(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evimem.storage.sqlite.traces.TRACES_KEPT", 3)
+    for number in range(5):
+        with store.write("b") as writer:
+            trace = Trace(
+                trace_id=f"q{number}", bank="b", question="x", recipe="lite", created_at=""
+            )
+            assert writer.put_trace(trace)
+    with store.read("b") as reader:
+        assert [trace.trace_id for trace in reader.traces()] == ["q4", "q3", "q2"]
+        assert reader.trace("q0") is None

@@ -224,6 +224,17 @@ def test_a_round_ceiling_and_a_budget_hold(memory: Memory) -> None:
     tight = memory.ask_traced("Who signed up for pottery?", budget=3)
     assert tight.stop_reason == "budget"
     assert tight.viewed == ()
+    unread = tight.rounds[0].cut
+    assert unread
+    assert "beyond the budget" in tight.fate(unread[0])[0]
+
+
+def test_an_answer_says_what_it_cost(memory: Memory) -> None:
+    fill(memory)
+    trace = memory.ask_traced("Who signed up for the pottery course?")
+    assert trace.usage.searches >= sum(len(r.searches) for r in trace.rounds) > 0
+    assert trace.usage.embeddings > 0
+    assert memory.ask("Who signed up for the pottery course?").usage.embeddings == 0
 
 
 class Broken(HashingEmbedder):

@@ -185,7 +185,7 @@ def test_check_finds_words_that_no_search_can_find_and_traces_that_no_erasure_wo
     with store._pool.connection() as connection:
         connection.execute("DELETE FROM trace_item WHERE bank = 1 AND trace % 2 = ?", (0,))
         connection.execute("DELETE FROM trace_item WHERE bank = 1 AND trace % 2 = ?", (1,))
-        connection.execute("UPDATE trace SET body = '{' WHERE bank = 1 AND id = 'q2'")
+        connection.execute("UPDATE trace SET body = x'7b' WHERE bank = 1 AND id = 'q2'")
     path.chmod(0o644)
     found = " | ".join(problem.what for problem in store.check())
     assert found.count("has text and no tokens") == 21 and "10 more rows like these" in found

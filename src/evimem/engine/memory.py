@@ -15,12 +15,11 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from evimem._version import __version__
 from evimem.engine.cache import IndexCache
 from evimem.engine.context import context_block
-from evimem.engine.export import export_records
 from evimem.engine.health import analyzer_problems, embedder_problems
 from evimem.engine.ingest import (
     Progress,
@@ -30,11 +29,12 @@ from evimem.engine.ingest import (
     import_into,
     renew_tokens,
 )
-from evimem.engine.lookup import entry_of, id_in, id_of, said_by, session_id_of
+from evimem.engine.lookup import id_in, id_of, said_by, session_id_of
 from evimem.engine.messages import MessageInput, turns_from_messages
 from evimem.engine.redaction import SecretGuard, SecretsMode
 from evimem.engine.results import AddReceipt, DoctorReport, SearchResult, search_hit
 from evimem.engine.scan import ScanReport, scan
+from evimem.engine.stored import StoredBanks
 from evimem.engine.view import EngineView, QueryEncoder, checked_request
 from evimem.errors import (
     BankLocked,
@@ -48,12 +48,11 @@ from evimem.importers import ImportOptions
 from evimem.model.answer import Answer
 from evimem.model.bank import bank_name
 from evimem.model.evidence import Question
-from evimem.model.item import Item, Kind
+from evimem.model.item import Kind
 from evimem.model.receipt import ImportReceipt
 from evimem.model.search import Filters, Ranker
 from evimem.model.text import storable
-from evimem.model.turn import Session, Turn
-from evimem.ports import BankStats, Change, Clock, Embedder, EraseReceipt, Store
+from evimem.ports import Clock, Embedder, EraseReceipt, Store
 from evimem.query.loop import RunInput, run
 from evimem.recipes import RECIPES
 from evimem.retrieval.analyzer import ANALYZER_VERSION
@@ -66,7 +65,7 @@ def _quiet(stage: str, done: int, total: int | None) -> None:
     return None
 
 
-class Memory:
+class Memory(StoredBanks):
     """The long-term memory of one or many banks in one store."""
 
     def __init__(
@@ -91,8 +90,7 @@ class Memory:
             secrets: what to do with keys and passwords in what is stored.
             facts: what `doctor` shows about this installation.
         """
-        self.bank = bank_name(bank)
-        self._store = store
+        super().__init__(store, bank=bank)
         self._clock = clock
         self._embedder = embedder
         self._encoder = QueryEncoder(embedder)
@@ -356,88 +354,6 @@ class Memory:
             raise UsageError(f"max_tokens is {max_tokens!r}: it must be at least 1")
         return context_block(self.search(query, top_k=top_k, bank=bank), max_tokens=max_tokens)
 
-    def get(self, ref: str, *, bank: str | None = None) -> Turn | Item:
-        """A turn or item by its id, or by its id in the source ("D1:3").
-
-        Raises:
-            NotFound: there is none in this bank.
-        """
-        with self._store.read(self._bank(bank)) as reader:
-            return entry_of(reader, ref)
-
-    def around(
-        self, ref: str, *, before: int = 2, after: int = 2, bank: str | None = None
-    ) -> list[Turn]:
-        """A turn with its neighbours in the session, in order.
-
-        Raises:
-            NotFound: there is no such turn in this bank.
-        """
-        with self._store.read(self._bank(bank)) as reader:
-            turn = entry_of(reader, ref)
-            if isinstance(turn, Item):
-                return []
-            return [
-                other
-                for other in reader.session(turn.session_id)
-                if turn.index - before <= other.index <= turn.index + after
-            ]
-
-    def history(self, ref: str, *, bank: str | None = None) -> list[Change]:
-        """The change log of one turn or item, oldest first.
-
-        Raises:
-            NotFound: there is no such entry in this bank.
-        """
-        with self._store.read(self._bank(bank)) as reader:
-            return reader.history(id_of(entry_of(reader, ref)))
-
-    def sessions(self, *, bank: str | None = None) -> list[Session]:
-        """All sessions by time."""
-        with self._store.read(self._bank(bank)) as reader:
-            return reader.sessions()
-
-    def session(self, session_id: str, *, bank: str | None = None) -> list[Turn]:
-        """The turns of a session in order; `session_id` may be the id in its source.
-
-        Raises:
-            NotFound: there is no such session in this bank.
-        """
-        with self._store.read(self._bank(bank)) as reader:
-            return reader.session(session_id_of(reader, session_id))
-
-    def trace(self, trace_id: str = "LAST", *, bank: str | None = None) -> Trace:
-        """A stored trace; "LAST" is the newest.
-
-        Raises:
-            NotFound: there is none.
-        """
-        with self._store.read(self._bank(bank)) as reader:
-            if trace_id == "LAST":
-                newest = reader.traces(limit=1)
-                if not newest:
-                    raise NotFound("no question has been asked of this bank yet")
-                return newest[0]
-            found = reader.trace(trace_id)
-        if found is None:
-            raise NotFound(f"no trace {trace_id!r} in this bank: `evimem trace list` shows them")
-        return found
-
-    def texts(self, ids: Sequence[str], *, bank: str | None = None) -> dict[str, str]:
-        """The words of live turns and items by id; erased ones are absent."""
-        with self._store.read(self._bank(bank)) as reader:
-            return {id_of(value): value.body for value in reader.get(ids)}
-
-    def traces(self, *, limit: int = 20, bank: str | None = None) -> list[Trace]:
-        """Stored traces, newest first."""
-        with self._store.read(self._bank(bank)) as reader:
-            return reader.traces(limit=limit)
-
-    def export(self, *, bank: str | None = None) -> Iterator[dict[str, Any]]:
-        """Everything of a bank as JSON objects, one per session, turn and item."""
-        with self._store.read(self._bank(bank)) as reader:
-            yield from export_records(reader)
-
     # Forgetting
 
     def forget(
@@ -506,15 +422,6 @@ class Memory:
 
     # Looking after it
 
-    def banks(self) -> list[BankStats]:
-        """Counts of every bank."""
-        return [self.stats(bank=name) for name in self._store.banks()]
-
-    def stats(self, *, bank: str | None = None) -> BankStats:
-        """Counts of one bank."""
-        with self._store.read(self._bank(bank)) as reader:
-            return reader.stats()
-
     def doctor(self) -> DoctorReport:
         """Checks files, checksums, counts, links and the embedder, and says what to do."""
         problems = list(self._store.check())
@@ -547,9 +454,6 @@ class Memory:
         self.close()
 
     # Parts
-
-    def _bank(self, bank: str | None) -> str:
-        return self.bank if bank is None else bank_name(bank)
 
     @contextmanager
     def _view(self, bank: str, *, as_of: datetime | None = None) -> Iterator[EngineView]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -48,6 +49,18 @@ def checked_request(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A query's vector, or why there is none."""
+
+    vector: FloatArray | None
+    """Unit vector, shape (dim,)."""
+    problem: str = ""
+    """Why it is missing, or what of the text it leaves out; empty if all is well."""
+    fresh: bool = False
+    """True if the embedder ran for it."""
+
+
 class QueryEncoder:
     """Vectors of queries, each distinct text encoded once; says why where it cannot.
 
@@ -56,30 +69,41 @@ class QueryEncoder:
 
     def __init__(self, embedder: Embedder | None) -> None:
         self._embedder = embedder
-        self._known: OrderedDict[tuple[str, str], FloatArray] = OrderedDict()
-        self.encoded = 0
-        """Texts encoded so far."""
+        self._known: OrderedDict[tuple[str, str], Encoded] = OrderedDict()
+        self._lock = threading.Lock()
 
-    def vector(self, text: str) -> tuple[FloatArray | None, str]:
-        """The text's unit vector, or None and why."""
+    def encode(self, text: str) -> Encoded:
+        """The text's vector, from the cache where it is known."""
         if self._embedder is None:
-            return None, "embedder_off: no embedder is configured; ranking is by words only"
+            why = "embedder_off: no embedder is configured; ranking is by words only"
+            return Encoded(None, why)
         key = (self._embedder.model_id, text)
-        found = self._known.get(key)
-        if found is None:
-            try:
-                pieces = self._embedder.chunks(text)[:1]
-                if not pieces:
-                    return None, ""
-                found = self._embedder.embed(pieces)[0]
-            except EmbedderError as error:
-                return None, f"embedder_unavailable: {error}"
-            self.encoded += 1
-            self._known[key] = found
-            if len(self._known) > _QUERY_CACHE:
-                self._known.popitem(last=False)
-        self._known.move_to_end(key)
-        return found, ""
+        with self._lock:
+            found = self._known.get(key)
+            if found is not None:
+                self._known.move_to_end(key)
+                return found
+        made = self._made(self._embedder, text)
+        if made.vector is not None:
+            with self._lock:
+                self._known[key] = dataclasses.replace(made, fresh=False)
+                if len(self._known) > _QUERY_CACHE:
+                    self._known.popitem(last=False)
+        return made
+
+    @staticmethod
+    def _made(embedder: Embedder, text: str) -> Encoded:
+        try:
+            pieces = embedder.chunks(text)
+            if not pieces:
+                return Encoded(None)
+            vector = embedder.embed(pieces[:1])[0]
+        except EmbedderError as error:
+            return Encoded(None, f"embedder_unavailable: {error}")
+        cut = ""
+        if len(pieces) > 1:
+            cut = "query_too_long: its vector stands for its beginning; all its words were searched"
+        return Encoded(vector, cut, fresh=True)
 
 
 @dataclass(slots=True)
@@ -98,6 +122,10 @@ class EngineView:
     """What "now" means in a query; None: the newest time said."""
     problems: dict[str, None] = dataclasses.field(default_factory=dict)
     """Why anything was left out, filled while searching."""
+    searches: int = 0
+    """Searches carried out so far."""
+    encoded: int = 0
+    """Queries that the embedder encoded so far."""
 
     @property
     def speakers(self) -> tuple[str, ...]:
@@ -119,6 +147,7 @@ class EngineView:
 
     def rank(self, request: SearchRequest) -> Ranking:
         """The full ranking of a request, with the reason where it is empty."""
+        self.searches += 1
         if self.as_of is not None:
             until = request.filters.until
             until = self.as_of if until is None else min(until, self.as_of)
@@ -127,9 +156,11 @@ class EngineView:
         vector = None
         by_words = request.ranker == "bm25"  # needs no vector, and encoding one costs most
         if self.encoder is not None and self.index.has_vectors and not by_words:
-            vector, problem = self.encoder.vector(self.index.as_said(request.text))
-            if problem:
-                self.problems[problem] = None
+            encoded = self.encoder.encode(self.index.as_said(request.text))
+            vector = encoded.vector
+            self.encoded += encoded.fresh
+            if encoded.problem:
+                self.problems[encoded.problem] = None
         reference = self.reference or self.latest
         query = read_query(request.text, vector=vector, reference=reference)
         return search(self.index, request, query)

@@ -56,6 +56,7 @@ def run(recipe: Recipe, view: BankView, given: RunInput, *, seconds: Callable[[]
         seconds: a monotonic clock in seconds.
     """
     begun = seconds()
+    searched, encoded = view.searches, view.encoded
     ceiling = recipe.max_rounds
     if given.max_rounds is not None:
         ceiling = min(ceiling, given.max_rounds)
@@ -72,7 +73,9 @@ def run(recipe: Recipe, view: BankView, given: RunInput, *, seconds: Callable[[]
         reason = "budget" if left == 0 else recipe.stop.stop(rounds, state)
     draft = recipe.answerer.answer(state, view)
     usage = Usage(
-        searches=sum(len(r.searches) for r in rounds), seconds=round(seconds() - begun, 6)
+        searches=view.searches - searched,
+        embeddings=view.encoded - encoded,
+        seconds=round(seconds() - begun, 6),
     )
     answer = _checked_answer(draft, view, recipe.name, given, len(rounds), usage)
     return Trace(
@@ -103,7 +106,8 @@ def _round(
     before = _state_hash(state)
     proposals = recipe.proposer.propose(state, view)
     steps = _retrieve(proposals, view)
-    candidates, left = _within(recipe.packager.package(steps, state, view), left)
+    packaged = recipe.packager.package(steps, state, view)
+    candidates, left = _within(packaged, left)
     assessment = recipe.assessor.assess(state, candidates, view) if candidates else None
     done = Round(
         n=state.round + 1,
@@ -111,6 +115,7 @@ def _round(
         searches=steps,
         candidates=candidates,
         assessment=assessment,
+        cut=tuple(c.item_id for c in packaged[len(candidates) :]),
         seconds=round(seconds() - begun, 6),
     )
     return _updated(state, steps, candidates, done), done, left

@@ -41,6 +41,7 @@ class MemoryView:
         self._turns = {turn.turn_id: turn for turn in history.turns}
         self._embedder = embedder
         self._encoded: dict[str, FloatArray] = {}
+        self._searches = 0
         self.index = BankIndex()
         """The index that searches run on."""
         rows = [_row(number, turn) for number, turn in enumerate(history.turns, start=1)]
@@ -57,6 +58,11 @@ class MemoryView:
         if self._embedder is None:
             return ()
         return list(self._embedder.embed(self._embedder.chunks(text)))
+
+    @property
+    def searches(self) -> int:
+        """Searches carried out so far."""
+        return self._searches
 
     @property
     def encoded(self) -> int:
@@ -80,6 +86,7 @@ class MemoryView:
 
     def search(self, request: SearchRequest) -> tuple[Hit, ...]:
         """Hits, best first."""
+        self._searches += 1
         vector = (
             None if request.ranker == "bm25" else self._vector(self.index.as_said(request.text))
         )

@@ -52,6 +52,16 @@ class BankView(Protocol):
         ...
 
     @property
+    def searches(self) -> int:
+        """Searches carried out so far."""
+        ...
+
+    @property
+    def encoded(self) -> int:
+        """Texts encoded so far for these searches."""
+        ...
+
+    @property
     def degraded(self) -> tuple[str, ...]:
         """Why anything was left out of the searches so far; empty if nothing was."""
         ...

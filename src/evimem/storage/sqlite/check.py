@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from evimem.storage.sqlite.connection import is_open_to_others
 from evimem.storage.sqlite.migrations import automatic_backups
 from evimem.storage.sqlite.reader import BankState, bank_state
 from evimem.storage.sqlite.rows import KINDS, checksum, row_bounds, vector_checksum
-from evimem.trace import Trace
+from evimem.storage.sqlite.traces import unpack
 
 __all__ = ["check_file"]
 
@@ -163,7 +162,7 @@ def _trace_problems(connection: apsw.Connection, state: BankState, where: str) -
     rows: Any = connection.execute(sql.TRACES_NEWEST, (state.bank, first, last, -1))
     for trace_id, body in rows:
         try:
-            trace = Trace.from_json(json.loads(body))
+            trace = unpack(body)
         except ValueError as error:
             yield Problem(
                 what=f"trace {trace_id!r} {where} cannot be read ({error})",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +28,7 @@ from evimem.storage.sqlite.rows import (
     to_value,
     vector_checksum,
 )
+from evimem.storage.sqlite.traces import unpack
 from evimem.trace import Trace
 
 __all__ = ["BankState", "SqliteReader", "bank_state"]
@@ -379,9 +379,9 @@ class SqliteReader:
         links = self._links_of(row) if columns.kind else ()
         return to_value(item_id, self._session_id(session), version, columns, links)
 
-    def _trace(self, trace_id: str, body: str) -> Trace:
+    def _trace(self, trace_id: str, body: bytes) -> Trace:
         try:
-            return Trace.from_json(json.loads(body))
+            return unpack(body)
         except ValueError as error:
             raise BankCorrupt(
                 f"trace {trace_id!r} in bank {self._name!r} of {str(self._path)!r} cannot be read "

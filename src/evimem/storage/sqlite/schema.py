@@ -135,7 +135,7 @@ CREATE TABLE trace(
     row INTEGER PRIMARY KEY,
     bank INTEGER NOT NULL REFERENCES bank,
     id TEXT NOT NULL,
-    body TEXT NOT NULL,                 -- JSON
+    body BLOB NOT NULL,                 -- JSON, packed (see traces.py)
     UNIQUE (bank, id),
     CHECK (row >> 32 = bank)
 ) STRICT;

@@ -167,6 +167,10 @@ TRACE_COUNT = "SELECT count(*) FROM trace WHERE bank = ?"
 TRACE_DELETE = "DELETE FROM trace WHERE bank = ? AND row = ?"
 TRACES_OF = "SELECT trace FROM trace_item WHERE bank = ? AND item = ?"
 TRACES_DELETE = "DELETE FROM trace WHERE bank = ?"
+TRACES_TRIM = """
+DELETE FROM trace WHERE bank = ? AND row IN (
+    SELECT row FROM trace NOT INDEXED
+    WHERE bank = ? AND row BETWEEN ? AND ? ORDER BY row DESC LIMIT -1 OFFSET ?)"""
 
 # -- feed of removals -------------------------------------------------------------------------
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
@@ -36,6 +35,7 @@ from evimem.storage.sqlite.rows import (
     to_value,
     vector_checksum,
 )
+from evimem.storage.sqlite.traces import store_trace
 from evimem.trace import Trace
 
 __all__ = ["REMOVED_KEPT", "SqliteWriter", "WriteTransaction"]
@@ -479,8 +479,6 @@ class SqliteWriter(SqliteReader):
 
     def put_trace(self, trace: Trace) -> bool:
         """See `Writer.put_trace`."""
-        body = json.dumps(trace.to_json(), ensure_ascii=False, separators=(",", ":"))
-        clean("the trace", (trace.trace_id, body))
         quoted = trace.item_ids
         found = self._each(sql.ITEM_ROW, quoted)
         if len(found) < len(quoted):
@@ -489,9 +487,8 @@ class SqliteWriter(SqliteReader):
         with self._block():
             for (old,) in self._each(sql.TRACE_ROW, (trace.trace_id,)):
                 self._connection.execute(sql.TRACE_DELETE, (bank, old))
-            row = self._next_row()
-            self._connection.execute(sql.TRACE_ADD, (row, bank, trace.trace_id, body))
-            self._connection.executemany(sql.TRACE_LINK, [(row, item, bank) for item, _ in found])
+            quoted_rows = [item for item, _ in found]
+            store_trace(self._connection, bank, self._next_row(), trace, quoted_rows)
         return True
 
     @contextmanager
