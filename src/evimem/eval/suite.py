@@ -66,11 +66,11 @@ def parts_of(
     places = find(data) if data.is_dir() else {}
     loaded = [load(path) for path in places.values()] if places else [load(data)]
     chosen = [
-        (Part(dataset.name, split), take(dataset, split))
+        (Part(dataset.name, split), part)
         for dataset in loaded
         if not datasets or dataset.name in datasets
         for split in PARTS[dataset.name]
-        if not splits or split in splits
+        if (not splits or split in splits) and (part := take(dataset, split)).questions
     ]
     if not chosen:
         raise UsageError(
