@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -55,3 +56,10 @@ def test_the_key_is_in_no_printed_form() -> None:
     settings = Settings.load(environ={"HOME": "/h", "EVIMEM_EMBEDDER_KEY": "sk-secret"})
     assert settings.embedder_key == "sk-secret"
     assert "sk-secret" not in repr(settings)
+
+
+def test_every_setting_is_in_the_docs() -> None:
+    root = Path(__file__).resolve().parents[1]
+    named = set(re.findall(r"EVIMEM_[A-Z_]+", (root / "src/evimem/settings.py").read_text("utf-8")))
+    page = (root / "docs/settings.md").read_text("utf-8")
+    assert [name for name in sorted(named) if name not in page] == []
