@@ -11,13 +11,22 @@ from datetime import date
 
 import numpy as np
 
+from evimem.ports import TokenArray
 from evimem.retrieval.bm25 import Lexical, lexical_scores, usable_terms
 from evimem.retrieval.layout import ScoreArray
 from evimem.retrieval.query import Query
 from evimem.retrieval.space import Space, standard
 from evimem.retrieval.vectors import Cosines
 
-__all__ = ["SPREAD_ROWS", "asked_speaker", "date_overlap", "features", "lexical", "named_speakers"]
+__all__ = [
+    "SPREAD_ROWS",
+    "asked_speaker",
+    "date_overlap",
+    "features",
+    "holds_keywords",
+    "lexical",
+    "named_speakers",
+]
 
 SPREAD_ROWS = 500
 """Best rows over which word features are put on a common scale: about a tuning conversation."""
@@ -41,12 +50,33 @@ def lexical(space: Space, query: Query, *, wide: bool) -> Lexical:
 
     Nearly every turn that greets a person holds the name, and what the person said does not.
     """
+    terms = usable_terms(space, _plain_terms(space, query))
+    return lexical_scores(space, terms, pairs=query.pairs, wide=wide)
+
+
+def _plain_terms(space: Space, query: Query) -> TokenArray:
+    """The terms without speakers' names, where others are left."""
     terms = query.terms
     if space.name_ids:
         plain = np.array([t not in space.name_ids for t in terms.tolist()], dtype=bool)
         if plain.any():
             terms = terms[plain]
-    return lexical_scores(space, usable_terms(space, terms), pairs=query.pairs, wide=wide)
+    return terms
+
+
+def holds_keywords(space: Space, query: Query) -> ScoreArray:
+    """1 where a row holds every word of a search by bare keywords that the bank knows, else 0.
+
+    Who types a word wants the rows that hold it. The other features, made for questions, would
+    put a neighbour or the longer of two turns first, above all in a bank of a few turns. All 0
+    for a question in a sentence.
+    """
+    size = len(space.layout.live)
+    known = usable_terms(space, _plain_terms(space, query)) if query.keywords else ()
+    if not known:
+        return np.zeros(size, dtype=np.float32)
+    held = [np.bincount(at, minlength=size) > 0 for _, at in known]
+    return np.all(held, axis=0).astype(np.float32)
 
 
 def asked_speaker(space: Space, query: Query) -> ScoreArray:
@@ -128,6 +158,7 @@ def features(
     for span, scores in words.windows.items():
         out[f"window{span}"] = _standard_of_best(scores, rows)
     out["bigram"] = _standard_of_best(words.bigram, rows)
+    out["keywords"] = holds_keywords(space, query)
     out["asked"] = asked_speaker(space, query)
     out["user"] = space.user
     out["date"] = date_overlap(space, query)

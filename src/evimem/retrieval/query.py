@@ -49,6 +49,8 @@ class Query:
     """Months the question names without a year: bit m for month m, 1 to 12."""
     about: Literal["user", "assistant", ""] = ""
     """Whose words are asked for in a chat with a model; empty where the question does not say."""
+    keywords: bool = False
+    """True for bare keywords: no function word among them."""
 
 
 def _about(text: str) -> Literal["user", "assistant", ""]:
@@ -114,4 +116,5 @@ def make_query(
         date_ranges=tuple(date_ranges),
         months=months,
         about=_about(text),
+        keywords=bool(words) and all(word not in STOP_IDS for word in words),
     )

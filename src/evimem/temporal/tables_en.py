@@ -105,7 +105,7 @@ _PAST = _words(
 )
 _FUTURE = _words(
     "will ll gonna shall tomorrow upcoming plan plans planning hope hoping soon should "
-    "wanna scheduled deadline"
+    "wanna scheduled deadline due starts begins opens closes expires ends"
 )
 
 _AMOUNT = "{n}|{vague}"
@@ -362,7 +362,8 @@ ENGLISH = Language(
     past_exceptions=frozenset(
         _words(
             "need feed seed speed indeed bed red excited tired bored supposed scheduled "
-            "interested thrilled psyched stoked pumped hundred"
+            "interested thrilled psyched stoked pumped hundred booked reserved planned registered "
+            "enrolled postponed rescheduled"
         )
     ),
     future_phrases=r"going\s+to|looking\s+forward|can'?t\s+wait|coming\s+up|won't|let'?s|about\s+to"
