@@ -294,7 +294,10 @@ def speed_table(report: SpeedReport) -> str:
             f"{row.file_mb:>10.1f}{row.rss_mb:>9.0f}{row.rss_growth_mb:>8.0f}{row.cold_ms:>9.1f}"
             f"{row.median_ms:>11.2f}{row.p95_ms:>8.2f}"
         )
-    lines += [f"{name}: takes {times:.1f} times as long as ours" for name, times in report.times_faster.items()]
+    lines += [
+        f"{name}: takes {times:.1f} times as long as ours"
+        for name, times in report.times_faster.items()
+    ]
     if report.encode_ms is not None:
         lines.append(f"encoding one question: {report.encode_ms:.1f} ms")
     return "\n".join(lines)

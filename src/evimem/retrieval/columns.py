@@ -58,7 +58,8 @@ class Column(Generic[_Scalar]):
         return self._size
 
 
-_MIN_TAIL = 1 << 16
+_MIN_TAIL = 1 << 12
+_MEMO = 256
 
 
 class TokenStream:
@@ -72,6 +73,8 @@ class TokenStream:
         self._places: IntArray = np.empty(0, dtype=np.int32)
         self._terms: TokenArray = np.empty(0, dtype=np.uint32)
         self._starts: npt.NDArray[np.int64] = np.zeros(1, dtype=np.int64)
+        # One search looks each of its terms up several times.
+        self._memo: dict[int, IntArray] = {}
 
     def extend(self, first_slot: int, entries: Sequence[TokenArray]) -> None:
         """Append the token ids of entries; they get the slots from `first_slot` on."""
@@ -86,6 +89,7 @@ class TokenStream:
         self._ids.extend(ids)
         slots = np.arange(first_slot, first_slot + len(entries), dtype=np.int32)
         self._slots.extend(np.repeat(slots, lengths))
+        self._memo.clear()
         if len(self._ids) - self._base > max(_MIN_TAIL, self._base // 8):
             self._sort()
 
@@ -104,6 +108,14 @@ class TokenStream:
 
     def places(self, term: int) -> IntArray:
         """Every place of a term in the stream, ascending."""
+        found = self._memo.get(term)
+        if found is None:
+            if len(self._memo) >= _MEMO:
+                self._memo.clear()
+            found = self._memo[term] = self._looked_up(term)
+        return found
+
+    def _looked_up(self, term: int) -> IntArray:
         at = int(np.searchsorted(self._terms, np.uint32(term)))
         if at < len(self._terms) and int(self._terms[at]) == term:
             known = self._places[self._starts[at] : self._starts[at + 1]]
