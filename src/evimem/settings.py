@@ -29,6 +29,7 @@ from typing import Literal, cast, get_args
 from evimem.engine.redaction import SecretsMode
 from evimem.errors import SettingsError
 from evimem.model.bank import bank_name
+from evimem.model.zone import parse_zone
 
 __all__ = ["Settings"]
 
@@ -85,7 +86,7 @@ class Settings:
         settings = Settings(
             path=chosen,
             path_from=source,
-            bank=bank_name(bank or env.get("EVIMEM_BANK") or "default"),
+            bank=bank_name(bank if bank is not None else env.get("EVIMEM_BANK") or "default"),
             embedder=embedder or env.get("EVIMEM_EMBEDDER") or "local",
             embedder_url=env.get("EVIMEM_EMBEDDER_URL", ""),
             embedder_model=env.get("EVIMEM_EMBEDDER_MODEL", ""),
@@ -101,6 +102,10 @@ class Settings:
         return settings
 
     def _check(self) -> None:
+        try:
+            parse_zone(self.tz)
+        except SettingsError as error:
+            raise SettingsError(f"EVIMEM_TZ: {error}") from error
         name = self.embedder
         if name not in ("local", "none", "hash", "endpoint") and not name.startswith("st:"):
             raise SettingsError(
@@ -123,6 +128,8 @@ class Settings:
 
 def _path(given: str | Path | None, env: Mapping[str, str]) -> tuple[Path, str]:
     if given is not None:
+        if not str(given):
+            raise SettingsError("the path of the bank file is empty: name a file")
         return Path(given).expanduser(), "argument"
     if env.get("EVIMEM_PATH"):
         return Path(env["EVIMEM_PATH"]).expanduser(), "EVIMEM_PATH"

@@ -105,6 +105,7 @@ class Trace:
     def fate(self, item_id: str) -> tuple[str, ...]:
         """What became of one turn, a line per round: not retrieved, its ranks, the decision."""
         lines: list[str] = []
+        viewed = False
         for r in self.rounds:
             places = [
                 f"rank {hit.rank} for {step.request.text!r} ("
@@ -120,7 +121,9 @@ class Trace:
                 if d.item_id == item_id
             ]
             cut = ["left unread: beyond the budget"] if item_id in r.cut else []
-            told = "; ".join([*places, *decisions, *cut]) or "not among the hits"
+            unfound = "viewed before" if viewed else "not among the hits"
+            told = "; ".join([*places, *decisions, *cut]) or unfound
+            viewed = viewed or bool(decisions)
             lines.append(f"round {r.n}: {told}")
         return tuple(lines)
 

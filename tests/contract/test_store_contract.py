@@ -98,8 +98,8 @@ def test_entries_come_back_as_they_were_put(store: Store) -> None:
     values = [
         turn("t1", said_at=datetime(2023, 5, 8, 13, 56, 1, 7, timezone(timedelta(hours=-7)))),
         turn("t2", caption="a red bowl", text="", index=1, role="user", speaker="user"),
-        turn("t3", said_at=datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14))), index=2),
-        turn("t4", said_at=datetime.max.replace(tzinfo=timezone(timedelta(hours=-12))), index=3),
+        turn("t3", said_at=datetime(1, 1, 1, 14, tzinfo=timezone(timedelta(hours=14))), index=2),
+        turn("t4", said_at=datetime.max.replace(tzinfo=timezone(timedelta(hours=14))), index=3),
         turn("t5", attrs={"reply_to": "D1:1", "n": [1, 2.5, None, True, {"a": "ü"}]}, index=4),
         item("f1", ["t1", "t2"], said_at=datetime(1969, 7, 20, tzinfo=UTC), speaker="Ana"),
         Item(item_id="r1", kind="record", text="imported", source_id="mem0:1"),

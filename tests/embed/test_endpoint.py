@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -134,3 +135,18 @@ def test_a_server_that_is_not_there_is_an_error_after_bounded_tries() -> None:
     with pytest.raises(EmbedderError, match="no usable reply after 4 tries"):
         embedder.embed(["a"])
     assert len(waits) == 3
+
+
+def test_a_server_that_never_answers_is_given_up_after_two_time_outs() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        waits: list[float] = []
+        embedder = EndpointEmbedder(
+            url=f"http://127.0.0.1:{silent.getsockname()[1]}/v1",
+            model="m",
+            dim=2,
+            timeout=0.05,
+            sleep=waits.append,
+        )
+        with pytest.raises(EmbedderError, match="after 2 tries"):
+            embedder.embed(["a"])
+    assert len(waits) == 1

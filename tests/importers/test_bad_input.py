@@ -34,9 +34,7 @@ def test_an_empty_file_is_an_error_that_says_so(read: Any, content: str) -> None
         read(content)
 
 
-@pytest.mark.parametrize(
-    "content", ["[]", "{}", "hello there", '{"a": 1}', "[1, 2]", "\x89PNG\x01\0"]
-)
+@pytest.mark.parametrize("content", ["hello there", '{"a": 1}', "[1, 2]", "\x89PNG\x01\0"])
 def test_an_unknown_format_lists_the_known_ones(read: Any, tmp_path: Path, content: str) -> None:
     with pytest.raises(ImportFormatError, match=r"--format.*chatgpt.*whatsapp.*jsonl"):
         read(content)
@@ -259,7 +257,7 @@ def test_huge_numbers_fail_or_stay_unknown(read: Any) -> None:
 
 @pytest.mark.parametrize(
     "raw",
-    ["2024-02-30T10:00", "2024-13-01", "25:61", "yesterday", True, [], {}, "9" * 40, 1e18, -1e18],
+    ["2024-02-30T10:00", "2024-13-01", "25:61", "yesterday", True, [], {}, "9" * 40, 1e21, -1e21],
 )
 def test_impossible_times_leave_the_turn_with_an_unknown_time(read: Any, raw: Any) -> None:
     found = read([{"speaker": "Ana", "text": "kept", "ts": raw}])

@@ -13,6 +13,7 @@ from evimem.retrieval.features import (
     asked_speaker,
     date_overlap,
     features,
+    holds_keywords,
     lexical,
 )
 from evimem.retrieval.fusion import DENSE_WEIGHTS, LEXICAL_WEIGHTS, contributions
@@ -180,3 +181,12 @@ def test_every_constant_belongs_to_a_feature_that_exists(kit: Any) -> None:
     _, table = table_of(kit, rows, pieces, "cold lake", kit.unit(1, 0))
     assert set(table) == set(DENSE_WEIGHTS)
     assert set(LEXICAL_WEIGHTS) <= set(DENSE_WEIGHTS)
+
+
+def test_bare_keywords_mark_the_rows_that_hold_them_all_and_a_question_marks_none(kit: Any) -> None:
+    rows = [kit.row(n, t) for n, t in enumerate(["red kite", "red house", "a kite that is red"])]
+    space = kit.index(rows).spaces()[0]
+    assert at_rows(space, holds_keywords(space, make_query("red kite"))) == [1, 0, 1]
+    assert at_rows(space, holds_keywords(space, make_query("kites unheard"))) == [1, 0, 1]
+    assert at_rows(space, holds_keywords(space, make_query("unheard"))) == [0, 0, 0]
+    assert at_rows(space, holds_keywords(space, make_query("Is the kite red?"))) == [0, 0, 0]

@@ -24,6 +24,8 @@ __all__ = ["EndpointEmbedder"]
 
 _BATCH = 64
 _TRIES = 4
+_HANGS = 2
+"""Tries that may end in a time-out: a server that hangs would take too long to wait for more."""
 _LONGEST_WAIT = 20.0
 
 
@@ -102,7 +104,7 @@ class EndpointEmbedder:
         headers = {"Content-Type": "application/json"}
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
-        problem = ""
+        problem, hung = "", 0
         for attempt in range(_TRIES):
             request = urllib.request.Request(self._url, data=body, headers=headers, method="POST")
             wait = min(2.0**attempt * 0.5, _LONGEST_WAIT)
@@ -113,10 +115,13 @@ class EndpointEmbedder:
                 problem, wait = self._http_problem(error, texts, wait)
             except (urllib.error.URLError, OSError, ValueError) as error:
                 problem = f"{type(error).__name__}: {getattr(error, 'reason', error)}"
+                hung += isinstance(getattr(error, "reason", error), TimeoutError)
+            if hung == _HANGS:
+                break
             if attempt + 1 < _TRIES:
                 self._sleep(wait)
         raise EmbedderError(
-            f"the embedding endpoint {self._url} gave no usable reply after {_TRIES} tries "
+            f"the embedding endpoint {self._url} gave no usable reply after {attempt + 1} tries "
             f"({problem}). Keyword search still works; vectors can be added later with "
             "`evimem embed`"
         )

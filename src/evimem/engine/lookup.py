@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import unicodedata
+from collections.abc import Iterable
+
 from evimem.errors import NotFound, UsageError
 from evimem.model.item import Item
 from evimem.model.turn import Turn
 from evimem.ports import Reader
 
-__all__ = ["entry_of", "id_in", "id_of", "said_by", "session_id_of"]
+__all__ = [
+    "entry_of",
+    "id_in",
+    "id_of",
+    "names_like",
+    "said_by",
+    "same_name",
+    "session_id_of",
+    "sessions_called",
+]
 
 
 def id_of(value: Turn | Item) -> str:
@@ -55,13 +67,35 @@ def session_id_of(reader: Reader, ref: str) -> str:
     return matches[0].session_id
 
 
+def same_name(name: str) -> str:
+    """What two ways of writing one name share: upper and lower case, composed and decomposed
+    letters, and space around or between make no difference."""
+    folded = unicodedata.normalize("NFC", unicodedata.normalize("NFD", name).casefold())
+    return " ".join(folded.split())
+
+
+def names_like(known: Iterable[str], name: str | None) -> frozenset[str]:
+    """The ways in which a name is written, itself among them; nothing for None."""
+    if name is None:
+        return frozenset()
+    wanted = same_name(name)
+    return frozenset([name, *(one for one in known if same_name(one) == wanted)])
+
+
+def sessions_called(reader: Reader, ref: str | None) -> frozenset[str]:
+    """Ids of the sessions that an id, or an id in the source, means; nothing for None."""
+    if ref is None:
+        return frozenset()
+    return frozenset([ref, *(s.session_id for s in reader.sessions() if s.source_id == ref)])
+
+
 def said_by(reader: Reader, speaker: str) -> list[str]:
     """Ids of all that a speaker said.
 
     Raises:
         NotFound: nobody of that name speaks in this bank; the message lists who does.
     """
-    wanted = speaker.casefold()
+    wanted = same_name(speaker)
     ids: list[str] = []
     seen: dict[str, None] = {}
     after = 0
@@ -69,7 +103,7 @@ def said_by(reader: Reader, speaker: str) -> list[str]:
         after = page[-1][0]
         for _, value in page:
             seen[value.speaker] = None
-            if value.speaker.casefold() == wanted:
+            if same_name(value.speaker) == wanted:
                 ids.append(id_of(value))
     if not ids:
         known = ", ".join(sorted(name for name in seen if name)[:10]) or "nobody"

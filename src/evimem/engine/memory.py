@@ -29,13 +29,20 @@ from evimem.engine.ingest import (
     import_into,
     renew_tokens,
 )
-from evimem.engine.lookup import id_in, id_of, said_by, session_id_of
+from evimem.engine.lookup import (
+    id_in,
+    id_of,
+    names_like,
+    said_by,
+    session_id_of,
+    sessions_called,
+)
 from evimem.engine.messages import MessageInput, turns_from_messages
 from evimem.engine.redaction import SecretGuard, SecretsMode
 from evimem.engine.results import AddReceipt, DoctorReport, SearchResult, search_hit
 from evimem.engine.scan import ScanReport, scan
 from evimem.engine.stored import StoredBanks
-from evimem.engine.view import EngineView, QueryEncoder, checked_request
+from evimem.engine.view import EngineView, QueryEncoder, check_time, checked_request
 from evimem.errors import (
     BankLocked,
     BankReadOnly,
@@ -236,25 +243,27 @@ class Memory(StoredBanks):
             query: words; nothing in them is an operator.
             top_k: how many hits at most (1 to 1,000).
             ranker: which ranking; `fusion` measured best.
-            speaker, session, since, until, kinds: what may be returned.
+            speaker: only what this person said, however the name is written.
+            session: only this session, by its id or its id in the source.
+            since, until, kinds: what else may be returned.
             exclude: ids that may not be returned.
             bank: the bank; by default the memory's.
 
         Raises:
             UsageError: top_k or a time is not usable.
         """
-        filters = Filters(
-            kinds=frozenset(kinds),
-            speakers=frozenset([speaker]) if speaker else frozenset(),
-            sessions=frozenset([session]) if session else frozenset(),
-            since=since,
-            until=until,
-        )
+        name = self._bank(bank)
+        filters = Filters(kinds=frozenset(kinds), since=since, until=until)
         request = checked_request(
             query, top_k=top_k, ranker=ranker, filters=filters, exclude=exclude
         )
-        name = self._bank(bank)
         with self._view(name) as view:
+            filters = dataclasses.replace(
+                filters,
+                speakers=names_like(view.speakers, speaker),
+                sessions=sessions_called(view.reader, session),
+            )
+            request = dataclasses.replace(request, filters=filters)
             ranking = view.rank(request)
             values = {id_of(value): value for value in view.get([h.item_id for h in ranking.hits])}
             hits = tuple(
@@ -324,8 +333,7 @@ class Memory(StoredBanks):
         for label, value in (("max_rounds", max_rounds), ("budget", budget)):
             if value is not None and value < 1:
                 raise UsageError(f"{label} is {value!r}: it must be at least 1")
-        if as_of is not None and as_of.tzinfo is None:
-            raise UsageError(f"as_of is {as_of!r}: it needs a zone")
+        check_time("as_of", as_of)
         name = self._bank(bank)
         given = RunInput(
             question=Question(
@@ -374,8 +382,8 @@ class Memory(StoredBanks):
             UsageError: none or several were given; nothing was deleted.
             NotFound: there is no such thing in this bank.
         """
-        given = [value for value in (turn, session, speaker) if value]
-        if len(given) != 1:
+        given = [value for value in (turn, session, speaker) if value is not None]
+        if len(given) != 1 or not given[0]:
             raise UsageError(
                 "forget needs exactly one of turn, session, speaker; to delete a whole bank use "
                 "forget_bank"

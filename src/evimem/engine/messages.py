@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime
 from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from evimem.errors import UsageError
 from evimem.model.ids import stable_id
-from evimem.model.text import storable
+from evimem.model.text import MAX_DEPTH, storable
+from evimem.model.time import from_epoch, is_moment
 from evimem.model.turn import JsonValue, Role, Session, Turn
+from evimem.model.zone import parse_zone
 
 __all__ = ["MessageInput", "NewTurns", "turns_from_messages"]
 
@@ -72,13 +73,19 @@ def turns_from_messages(
     Raises:
         UsageError: a message has no usable form; the message shows it.
     """
-    listed = [messages] if isinstance(messages, str | Mapping) else list(messages)
+    listed = [messages] if isinstance(messages, str | Mapping) else messages
+    if not isinstance(listed, Iterable):
+        raise UsageError(f"{messages!r:.80} is no message: give a text, a dict or a list of them")
+    listed = list(listed)
     if not listed:
         raise UsageError("there is no message to add: give a text or a list of messages")
     said = _time(timestamp, tz) if timestamp is not None else now
-    source = session_id or f"{said.astimezone(_zone(tz)):%Y-%m-%d}"
+    source = session_id or _day(said, tz)
     session = Session(
-        session_id=stable_id("s", "add", source), source_id=source, started_at=said, source="add"
+        session_id=stable_id("s", "add", source),
+        source_id=storable(source),
+        started_at=said,
+        source="add",
     )
     repeats: Counter[tuple[str, str, str]] = Counter()
     turns: list[Turn] = []
@@ -90,6 +97,13 @@ def turns_from_messages(
         repeats[key] += 1
         turns.append(replace(turn, turn_id=stable_id("t", "add", session.session_id, *identity)))
     return session, NewTurns(tuple(turns))
+
+
+def _day(moment: datetime, tz: str) -> str:
+    try:
+        return f"{moment.astimezone(parse_zone(tz)):%Y-%m-%d}"
+    except OverflowError:  # at an end of all time, where another zone's day is none
+        return f"{moment:%Y-%m-%d}"
 
 
 def _turn(
@@ -111,23 +125,43 @@ def _turn(
         )
     given = message.get("timestamp")
     attrs: dict[str, JsonValue] = {
-        str(key): value for key, value in message.items() if key not in _KNOWN_KEYS
+        storable(str(key)): _attr(value, f"message {position}")
+        for key, value in message.items()
+        if key not in _KNOWN_KEYS
     }
     return Turn(
         turn_id="",
         session_id=session,
         index=position,
-        speaker=str(message.get("name") or message.get("speaker") or speaker or role),
+        speaker=storable(str(message.get("name") or message.get("speaker") or speaker or role)),
         role=role,
         text=storable(text),
         said_at=_time(given, tz) if given is not None else said,
-        source_id=str(message.get("id") or ""),
+        source_id=storable(str(message.get("id") or "")),
         caption=storable(str(message.get("caption") or "")),
         attrs=attrs,
     )
 
 
+def _attr(value: Any, where: str, depth: int = 0) -> Any:
+    """The value with storable text and keys; what has no JSON form is left to the store to refuse.
+
+    Raises:
+        UsageError: it is nested too deeply.
+    """
+    if isinstance(value, str):
+        return storable(value)
+    if not isinstance(value, Mapping | list | tuple):
+        return value
+    if depth >= MAX_DEPTH:
+        raise UsageError(f"{where} holds a value nested deeper than {MAX_DEPTH} levels")
+    if isinstance(value, Mapping):
+        return {storable(str(key)): _attr(part, where, depth + 1) for key, part in value.items()}
+    return [_attr(part, where, depth + 1) for part in value]
+
+
 def _time(value: datetime | str | object, tz: str) -> datetime:
+    raw = value
     if isinstance(value, str):
         try:
             value = datetime.fromisoformat(value)
@@ -136,16 +170,13 @@ def _time(value: datetime | str | object, tz: str) -> datetime:
                 f"timestamp {value!r:.60} is not an ISO 8601 time such as 2024-03-05T10:00:00Z"
             ) from error
     elif isinstance(value, int | float) and not isinstance(value, bool):
-        value = datetime.fromtimestamp(value, UTC)
+        try:
+            value = from_epoch(float(value))
+        except OverflowError:  # a whole number that no float holds
+            value = None
     if not isinstance(value, datetime):
-        raise UsageError(f"timestamp {value!r:.60} is not a time")
-    return value if value.tzinfo is not None else value.replace(tzinfo=_zone(tz))
-
-
-def _zone(tz: str) -> tzinfo:
-    if tz.upper() in ("", "UTC"):
-        return UTC
-    try:
-        return ZoneInfo(tz)
-    except (ZoneInfoNotFoundError, ValueError) as error:
-        raise UsageError(f"no time zone {tz!r}: use a name such as Europe/Berlin") from error
+        raise UsageError(f"timestamp {raw!r:.60} is not a time")
+    moment = value if value.tzinfo is not None else value.replace(tzinfo=parse_zone(tz))
+    if not is_moment(moment):
+        raise UsageError(f"timestamp {raw!r:.60} lies outside the years 1 to 9999 of UTC")
+    return moment

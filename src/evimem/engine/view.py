@@ -13,13 +13,14 @@ from evimem.errors import EmbedderError, UsageError
 from evimem.model.item import Item
 from evimem.model.search import Exclusion, Filters, Hit, Ranker, SearchRequest
 from evimem.model.text import storable
+from evimem.model.time import is_moment
 from evimem.model.turn import Turn
 from evimem.ports import Embedder, FloatArray, Reader
 from evimem.query.reading import read_query
 from evimem.retrieval.index import BankIndex
 from evimem.retrieval.search import Ranking, search
 
-__all__ = ["EngineView", "QueryEncoder", "checked_request"]
+__all__ = ["EngineView", "QueryEncoder", "check_time", "checked_request"]
 
 TOP_K_CEILING = 1000
 """No search returns more hits, whatever is asked."""
@@ -38,8 +39,7 @@ def checked_request(
     if not 1 <= top_k <= TOP_K_CEILING:
         raise UsageError(f"top_k is {top_k!r}: it must be from 1 to {TOP_K_CEILING}")
     for label, moment in (("since", filters.since), ("until", filters.until)):
-        if moment is not None and moment.tzinfo is None:
-            raise UsageError(f"{label} is {moment!r}: it needs a zone")
+        check_time(label, moment)
     return SearchRequest(
         text=storable(query),
         k=top_k,
@@ -47,6 +47,22 @@ def checked_request(
         filters=filters,
         exclusion=Exclusion(items=frozenset(exclude)),
     )
+
+
+def check_time(label: str, moment: object) -> None:
+    """Refuses what is not None and no time that can be compared.
+
+    Raises:
+        UsageError: it is no datetime, has no zone, or lies outside the years of UTC.
+    """
+    if moment is None:
+        return
+    if not isinstance(moment, datetime):
+        raise UsageError(f"{label} is {moment!r:.60}: it must be a datetime with a zone")
+    if moment.tzinfo is None:
+        raise UsageError(f"{label} is {moment!r}: it needs a zone")
+    if not is_moment(moment):
+        raise UsageError(f"{label} is {moment!r}: it lies outside the years 1 to 9999 of UTC")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,13 @@ from collections import Counter
 from datetime import UTC, datetime, tzinfo
 
 from evimem.importers._faults import shown
-from evimem.importers._times import from_epoch, from_iso, from_numbers, parse_zone
+from evimem.importers._times import from_iso, from_numbers
 from evimem.importers.options import ImportOptions
 from evimem.model.imports import Warned
+from evimem.model.text import MAX_DEPTH
+from evimem.model.time import from_epoch, is_moment
 from evimem.model.turn import JsonValue
+from evimem.model.zone import parse_zone
 
 __all__ = ["Context"]
 
@@ -93,9 +96,7 @@ class Context:
         if self.options.tz is None:
             self.warn("a time without zone was read as UTC; pass tz= to say which zone it is")
         value = naive.replace(tzinfo=self._zone)
-        try:
-            value.astimezone(UTC)
-        except OverflowError:
+        if not is_moment(value):
             self.warn("a time could not be read and stays unknown", naive.isoformat())
             return None
         return value
@@ -120,14 +121,18 @@ class Context:
             return _LONE_SURROGATE.sub("\ufffd", text)
         return text
 
-    def clean_json(self, value: JsonValue) -> JsonValue:
-        """A value whose every text is clean and whose every number has a JSON form."""
+    def clean_json(self, value: JsonValue, depth: int = 0) -> JsonValue:
+        """A value whose every text is clean and whose every number has a JSON form; what is nested
+        deeper than `MAX_DEPTH` is left out, counted."""
         if isinstance(value, str):
             return self.clean(value)
+        if isinstance(value, dict | list) and depth >= MAX_DEPTH:
+            self.warn(f"a value nested deeper than {MAX_DEPTH} levels was left out")
+            return None
         if isinstance(value, dict):
-            return {self.clean(str(k)): self.clean_json(v) for k, v in value.items()}
+            return {self.clean(str(k)): self.clean_json(v, depth + 1) for k, v in value.items()}
         if isinstance(value, list):
-            return [self.clean_json(part) for part in value]
+            return [self.clean_json(part, depth + 1) for part in value]
         if isinstance(value, float) and value - value != 0.0:
             return None  # infinite: written as 1e999 in the source
         return value

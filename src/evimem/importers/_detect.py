@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from evimem.errors import ImportFormatError
@@ -24,6 +25,7 @@ from evimem.importers import (
 )
 from evimem.importers._format import Format
 from evimem.importers._head import Head
+from evimem.importers._zip import PACKED
 
 __all__ = ["FORMATS", "recognise", "required", "unknown_format"]
 
@@ -59,7 +61,12 @@ def recognise(head: Head) -> Format | None:
     """The format of a file that begins so; None if it is none that is known."""
     if head.binary:
         return None
-    return next((f for f in _ORDER if f.recognises(head)), None)
+    for record in head.records or (head.record,):
+        seen = replace(head, record=record)
+        found = next((f for f in _ORDER if f.recognises(seen)), None)
+        if found is not None:
+            return found
+    return None
 
 
 def required(name: str, head: Head) -> Format:
@@ -93,6 +100,8 @@ def unknown_format(head: Head) -> ImportFormatError:
     """The error for a file of no known format."""
     if head.empty:
         return ImportFormatError(f"{head.name!r} is empty: there is nothing to import")
+    if head.binary and head.name.lower().endswith(PACKED):
+        return ImportFormatError(f"{head.name!r} is packed: unpack it and import what is in it")
     return ImportFormatError(
         f"{head.name!r} is {_kind(head)} of no format known here; pass --format with one of: "
         f"{', '.join(FORMATS)}"

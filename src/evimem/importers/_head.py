@@ -39,6 +39,9 @@ class Head:
     binary: bool
     """True if it is no text at all."""
 
+    records: tuple[JsonValue, ...] = ()
+    """All records that were seen, `record` among them: the first one may be the odd one."""
+
     @property
     def keys(self) -> dict[str, JsonValue]:
         """The first record where it is an object, else nothing."""
@@ -46,8 +49,8 @@ class Head:
 
     @property
     def empty(self) -> bool:
-        """True if there is nothing but space."""
-        return not self.text.strip("\ufeff \t\r\n\0")
+        """True if there is nothing but space, or an empty list or object."""
+        return self.text.strip("\ufeff \t\r\n\0") in ("", "[]", "{}")
 
 
 def head_of(source: Source, options: ImportOptions) -> Head:
@@ -62,6 +65,7 @@ def head_of(source: Source, options: ImportOptions) -> Head:
     start = text.lstrip(" \t\r\n")[:1]
     outer: Literal["[", "{", ""] = "[" if start == "[" else "{" if start == "{" else ""
     record: JsonValue = None
+    records: tuple[JsonValue, ...] = ()
     by_lines = spread = False
     if outer:
         root: list[JsonValue] = []
@@ -70,7 +74,8 @@ def head_of(source: Source, options: ImportOptions) -> Head:
         record = root[0] if root else None
         if outer == "[":
             items = record if isinstance(record, list) else []
-            record = next((item for item in items if item is not None), None)
+            records = tuple(item for item in items if item is not None)
+            record = records[0] if records else None
         else:
             named = source.name.lower().endswith((".jsonl", ".ndjson"))
             if _whole_lines(text):
@@ -78,11 +83,14 @@ def head_of(source: Source, options: ImportOptions) -> Head:
             else:
                 spread = more is not None
                 by_lines = named and not spread
+    if by_lines:
+        records = _first_lines(text)
     return Head(
         name=source.name,
         text=text,
         outer=outer,
         record=record,
+        records=records,
         by_lines=by_lines,
         spread=spread,
         binary=_is_binary(raw, encoding),
@@ -106,6 +114,14 @@ def _whole_lines(text: str) -> bool:
     except ReadFault:
         return False
     return not reader.peek()
+
+
+def _first_lines(text: str) -> tuple[JsonValue, ...]:
+    """The values of the first lines; what is none is left out."""
+    found: list[JsonValue] = []
+    for line in text.split("\n", _SAMPLED)[:_SAMPLED]:
+        _look(JsonReader(iter([line]), name=""), found)
+    return tuple(value for value in found if value is not None)
 
 
 def _look(reader: JsonReader, root: list[JsonValue]) -> str | None:

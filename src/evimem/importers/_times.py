@@ -4,69 +4,25 @@ A time without a zone is read in the zone the user named, else in UTC with a war
 own zone and clock are never looked at. The offset of the source is kept (it says which calendar day
 the speaker lived in). What cannot be a time gives None, never "now".
 
-Numbers are seconds since 1970, from 1e11 on milliseconds, from 1e14 on microseconds; negative ones
-lie before 1970.
+Numbers are read by `model.time.from_epoch`.
 """
 
 from __future__ import annotations
 
 import re
-import zoneinfo
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from datetime import datetime
 from typing import Literal
 
-from evimem.errors import SettingsError
+from evimem.model.time import from_epoch, is_moment
 
-__all__ = ["clock_time", "from_epoch", "from_iso", "from_numbers", "full_year", "parse_zone"]
+__all__ = ["clock_time", "from_iso", "from_numbers", "full_year"]
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_OFFSET = re.compile(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::?([0-5]\d))?")
 _NUMBERS = re.compile(
     r"(\d{1,2})[./-](\d{1,2})[./-](\d{4}|\d{2})"
     r"(?:,?\s+(\d{1,2}):(\d{2})(?::(\d{2}))?(?:\s*([AaPp])\.?\s?[Mm]\.?)?)?"
 )
-_NUMBER = re.compile(r"[+-]?\d{9,17}(?:\.\d+)?")
-_MILLISECONDS_FROM = 1e11
-_MICROSECONDS_FROM = 1e14
-
-
-def parse_zone(text: str) -> tzinfo:
-    """The zone for an IANA name ("Europe/Lisbon") or an offset ("+02:00", "UTC-5", "Z").
-
-    Raises:
-        SettingsError: neither.
-    """
-    name = text.strip()
-    if name.upper() in ("UTC", "GMT", "Z"):
-        return UTC
-    match = _OFFSET.fullmatch(name.upper())
-    if match:
-        hours, minutes = int(match[2]), int(match[3] or 0)
-        if hours <= 14:
-            shift = timedelta(hours=hours, minutes=minutes)
-            return timezone(-shift if match[1] == "-" else shift)
-    else:
-        try:
-            return zoneinfo.ZoneInfo(name)
-        except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-            pass
-    raise SettingsError(
-        f"tz {text[:60]!r} is neither a known zone nor an offset; "
-        "give one like 'Europe/Lisbon' or '+02:00'"
-    )
-
-
-def from_epoch(value: float) -> datetime | None:
-    """The time of a number of seconds, milliseconds or microseconds; None outside years 1-9999."""
-    size = abs(value)
-    if size >= _MICROSECONDS_FROM:
-        value /= 1e6
-    elif size >= _MILLISECONDS_FROM:
-        value /= 1e3
-    try:
-        return _EPOCH + timedelta(seconds=value)
-    except (OverflowError, ValueError):
-        return None
+_NUMBER = re.compile(r"[+-]?\d{9,19}(?:\.\d+)?")
+_ZULU = re.compile(r"(?<=\d)(?: ?(?:UTC|GMT)|z)$")
 
 
 def from_iso(text: str) -> datetime | None:
@@ -81,16 +37,10 @@ def from_iso(text: str) -> datetime | None:
         if _NUMBER.fullmatch(stripped):
             return from_epoch(float(stripped))
         try:
-            value = datetime.fromisoformat(stripped.replace("/", "-"))
+            value = datetime.fromisoformat(_ZULU.sub("+00:00", stripped.replace("/", "-")))
         except ValueError:
             return None
-    if 1 < value.year < 9999 or value.tzinfo is None:
-        return value
-    try:
-        value.astimezone(UTC)
-    except OverflowError:
-        return None
-    return value
+    return value if value.tzinfo is None or is_moment(value) else None
 
 
 def clock_time(

@@ -91,8 +91,8 @@ def text_parts(content: JsonValue, what: str) -> Parts:
         parts.texts.append(content)
         return parts
     for block in list_of(content, what):
-        if isinstance(block, str):
-            parts.texts.append(block)
+        if block is None or isinstance(block, str | int | float):
+            parts.texts += [text_or_number(block)] if block is not None else []
             continue
         found = object_of(block, f"a part of {what}")
         kind = first_text(found, "type")

@@ -18,13 +18,14 @@ from evimem.errors import ImportFormatError, UnsafeArchive
 from evimem.importers._faults import shown
 from evimem.importers.options import ImportOptions
 
-__all__ = ["BROKEN_ARCHIVE", "Archive", "is_zip", "open_zip"]
+__all__ = ["BROKEN_ARCHIVE", "PACKED", "Archive", "is_zip", "open_zip"]
 
 BROKEN_ARCHIVE = (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError)
 """What reading a damaged entry raises."""
 
 _RATIO_FROM_BYTES = 1 << 20
-_NESTED = (".zip", ".jar", ".7z", ".rar", ".tar", ".tgz", ".gz", ".bz2", ".xz", ".zst")
+PACKED = (".zip", ".jar", ".7z", ".rar", ".tar", ".tgz", ".gz", ".bz2", ".xz", ".zst")
+"""How names of packed files end."""
 
 
 class Archive:
@@ -108,7 +109,7 @@ def _check_entry(name: str, info: zipfile.ZipInfo, options: ImportOptions) -> No
         problem = "a symbolic link"
     elif info.flag_bits & 0x1:
         problem = "encrypted: unpack it with its password first"
-    elif entry.lower().endswith(_NESTED):
+    elif entry.lower().endswith(PACKED):
         problem = "an archive inside the archive: unpack it and import the inner one"
     elif (
         info.file_size > _RATIO_FROM_BYTES

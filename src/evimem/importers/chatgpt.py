@@ -18,7 +18,7 @@ from evimem.importers._faults import shown
 from evimem.importers._format import Format, read_records
 from evimem.importers._head import Head
 from evimem.importers._source import Source
-from evimem.importers._values import Parts, compact, first_text, list_of, object_of
+from evimem.importers._values import Parts, compact, first_text, list_of, object_of, text_or_number
 from evimem.model.ids import content_hash, stable_id
 from evimem.model.imports import FactRead, Failed, ImportEvent, Skipped
 from evimem.model.item import Item
@@ -152,7 +152,8 @@ def _message(
     if node.get("message") is None:
         return [] if not node.get("parent") else [Skipped("no_message", place)]
     message = object_of(node["message"], "the message")
-    content = object_of(message.get("content") or {}, "its content")
+    said = message.get("content") or {}
+    content = object_of({"parts": [said]} if isinstance(said, str) else said, "its content")
     kind = first_text(content, "content_type") or "text"
     if kind == _PROFILE:
         return _profile(content, place, message, ctx)
@@ -205,8 +206,8 @@ def _parts(content: dict[str, JsonValue], kind: str, ctx: Context) -> Parts:
         parts.texts.append(first_text(content, "text", "result", "content"))
         return parts
     for part in list_of(content.get("parts") or [], "the parts of the content"):
-        if isinstance(part, str):
-            parts.texts.append(part)
+        if part is None or isinstance(part, str | int | float):
+            parts.texts += [text_or_number(part)] if part is not None else []
             continue
         found = object_of(part, "a part of the content")
         inner = first_text(found, "content_type")

@@ -109,7 +109,11 @@ def _message(
 def _parts(message: dict[str, JsonValue]) -> Parts:
     parts = Parts()
     blocks = message.get("content")
+    if isinstance(blocks, str):
+        blocks = [{"type": "text", "text": blocks}]
     for block in list_of(blocks, "its content") if blocks is not None else []:
+        if block is None:
+            continue
         found = object_of(block, "a block of its content")
         kind = first_text(found, "type")
         if kind == "text":

@@ -31,8 +31,10 @@ def _recognises(head: Head) -> bool:
     if "guild" in keys and "channel" in keys:
         return True
     messages = keys.get("messages")
-    first = messages[0] if isinstance(messages, list) and messages else None
-    return isinstance(first, dict) and "author" in first and "timestamp" in first
+    return isinstance(messages, list) and any(
+        isinstance(message, dict) and {"author", "timestamp"} <= set(message)
+        for message in messages
+    )
 
 
 def _read(source: Source, ctx: Context) -> Iterator[ImportEvent]:

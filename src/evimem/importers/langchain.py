@@ -54,7 +54,7 @@ def _is_message(value: JsonValue) -> bool:
 def _recognises(head: Head) -> bool:
     messages = head.keys.get("messages", head.record)
     if isinstance(messages, list):
-        return bool(messages) and _is_message(messages[0])
+        return any(map(_is_message, messages))
     return _is_message(head.record)
 
 

@@ -50,8 +50,8 @@ def _recognises(head: Head) -> bool:
         return True
     for name in _LISTS:
         listed = head.keys.get(name)
-        if isinstance(listed, list) and listed:
-            return _is_memory(listed[0])
+        if isinstance(listed, list) and any(map(_is_memory, listed)):
+            return True
     return False
 
 

@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import Literal
 
 from evimem.errors import SettingsError
-from evimem.importers._times import parse_zone
+from evimem.model.time import is_moment
+from evimem.model.zone import parse_zone
 
 __all__ = ["FIELD_NAMES", "ImportOptions"]
 
@@ -60,6 +61,9 @@ class ImportOptions:
             raise SettingsError(
                 f"fields has an unknown name {unknown[0]!r}; known are {', '.join(FIELD_NAMES)}"
             )
+        given = self.session_date
+        if given is not None and given.tzinfo is not None and not is_moment(given):
+            raise SettingsError(f"session_date {given.isoformat()} lies outside the years of UTC")
         if self.encoding is not None:
             try:
                 "x".encode(self.encoding)

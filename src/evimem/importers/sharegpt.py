@@ -38,7 +38,7 @@ def _recognises(head: Head) -> bool:
     talk = head.keys.get("conversations")
     if not isinstance(talk, list):
         return False
-    return not talk or (isinstance(talk[0], dict) and bool({"from", "role"} & set(talk[0])))
+    return not talk or any(isinstance(one, dict) and {"from", "role"} & set(one) for one in talk)
 
 
 def _read(source: Source, ctx: Context) -> Iterator[ImportEvent]:

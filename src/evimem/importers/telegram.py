@@ -16,7 +16,7 @@ from evimem.importers._format import Format, json_reader
 from evimem.importers._head import Head
 from evimem.importers._json import JsonReader
 from evimem.importers._source import Source
-from evimem.importers._values import compact, first_text, object_of
+from evimem.importers._values import compact, first_text, object_of, text_or_number
 from evimem.model.imports import Failed, ImportEvent, Skipped
 from evimem.model.turn import JsonValue
 
@@ -35,6 +35,9 @@ _KEPT = (
 _MEDIA = ("photo", "file", "media_type", "mime_type", "file_name", "sticker_emoji")
 
 
+_MARKS = frozenset({"date_unixtime", "from_id", "actor_id"})  # beside the date
+
+
 def _recognises(head: Head) -> bool:
     keys = head.keys
     chats = keys.get("chats")
@@ -43,9 +46,9 @@ def _recognises(head: Head) -> bool:
     messages = keys.get("messages")
     if not isinstance(messages, list):
         return False
-    first = messages[0] if messages else None
-    if isinstance(first, dict):
-        return "date_unixtime" in first or ("date" in first and "from_id" in first)
+    for message in messages:
+        if isinstance(message, dict) and "date" in message and _MARKS & set(message):
+            return True
     return {"name", "type", "id"} <= set(keys) and "guild" not in keys
 
 
@@ -137,10 +140,13 @@ def _text(message: dict[str, JsonValue]) -> str:
         return ""
     if not isinstance(text, list):
         raise ItemError("its text is neither a text nor a list")
-    return "".join(
-        part if isinstance(part, str) else first_text(object_of(part, "a part of its text"), "text")
-        for part in text
-    )
+    return "".join(map(_part, text))
+
+
+def _part(part: JsonValue) -> str:
+    if part is None or isinstance(part, str | int | float):
+        return text_or_number(part)
+    return first_text(object_of(part, "a part of its text"), "text")
 
 
 def _media(message: dict[str, JsonValue]) -> list[JsonValue]:

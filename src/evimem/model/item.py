@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
+from evimem.model.time import is_moment
 from evimem.model.turn import JsonValue
 
 __all__ = ["DerivedKind", "Item", "Kind", "Link", "LinkRole"]
@@ -55,8 +56,11 @@ class Item:
     """Keywords, topics, title and the like; JSON values only."""
 
     def __post_init__(self) -> None:
-        if self.said_at is not None and self.said_at.tzinfo is None:
-            raise ValueError(f"said_at needs a zone, got {self.said_at!r} in item {self.item_id!r}")
+        if self.said_at is not None and not is_moment(self.said_at):
+            raise ValueError(
+                f"said_at needs a zone and a place in UTC, got {self.said_at!r} in item "
+                f"{self.item_id!r}"
+            )
 
     @property
     def body(self) -> str:

@@ -1,10 +1,13 @@
-"""What a text must be to be stored: valid Unicode."""
+"""What texts and attributes must be to be stored: valid Unicode, and no deeper than can be read."""
 
 from __future__ import annotations
 
 import re
 
-__all__ = ["storable"]
+__all__ = ["MAX_DEPTH", "storable"]
+
+MAX_DEPTH = 100
+"""Levels of lists and objects that attributes may have; deeper ones would break what walks them."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
+from evimem.model.time import is_moment
+
 __all__ = ["History", "JsonValue", "Role", "Session", "Turn"]
 
 JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
@@ -57,8 +59,11 @@ class Turn:
     """Whatever else the source says (reply-to, attachments, edits), JSON values only."""
 
     def __post_init__(self) -> None:
-        if self.said_at is not None and self.said_at.tzinfo is None:
-            raise ValueError(f"said_at needs a zone, got {self.said_at!r} in turn {self.turn_id!r}")
+        if self.said_at is not None and not is_moment(self.said_at):
+            raise ValueError(
+                f"said_at needs a zone and a place in UTC, got {self.said_at!r} in turn "
+                f"{self.turn_id!r}"
+            )
 
     @property
     def body(self) -> str:

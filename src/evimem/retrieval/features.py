@@ -76,7 +76,8 @@ def holds_keywords(space: Space, query: Query) -> ScoreArray:
     if not known:
         return np.zeros(size, dtype=np.float32)
     held = [np.bincount(at, minlength=size) > 0 for _, at in known]
-    return np.all(held, axis=0).astype(np.float32)
+    out: ScoreArray = np.all(held, axis=0).astype(np.float32)
+    return out
 
 
 def asked_speaker(space: Space, query: Query) -> ScoreArray:

@@ -16,7 +16,7 @@ _WINDOW = 160
 """Characters looked at on either side; a clause is rarely longer."""
 
 _WORD = re.compile(r"[^\W\d_]+")
-_BREAK = re.compile(r"[.!?;\n]")
+_BREAK = re.compile(r"[.!?;\n]|,? but\b|, so\b")
 
 
 def tense_at(lowered: str, start: int, end: int, lang: Language) -> Tense:

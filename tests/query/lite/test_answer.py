@@ -418,3 +418,64 @@ def test_no_question_breaks_the_answerer(question: str) -> None:
     draft = ask(PEOPLE, question)
     assert draft.status in ("supported", "partial", "not_in_memory")
     assert draft.text
+
+
+# Names and codes of things: the value where it was told, nothing where it was not.
+
+HOUSE: list[Line] = [
+    ("2024-06-01", "user", "My locker code is 4471 and my gym is Forge on Mill Lane."),
+    ("2024-06-01", "user", "The plumber comes on 3 June at 8:30."),
+    ("2024-06-01", "user", "His name is Mr. Okafor, his number is 555-0142."),
+    ("2024-06-02", "user", "The grey horse is called Bell, her foal is Nut."),
+    ("2024-06-02", "user", "Our daughter Tilda rides the horse of Uncle Theo."),
+    ("2024-06-09", "user", "The plumber's new number is 555-0199, the old one is dead."),
+]
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("What is my locker code?", "4471"),
+        ("What is the plumber's name?", "Mr. Okafor"),
+        ("What is the plumber's number?", "555-0199 (earlier: 555-0142, until 9 June 2024)"),
+        ("What is the grey horse called?", "Bell"),
+        ("What is our daughter's name?", "Tilda"),
+    ],
+)
+def test_a_name_or_code_is_taken_out_as_it_stands(question: str, text: str) -> None:
+    draft = ask(HOUSE, question)
+    assert (draft.text, draft.status) == (text, "supported")
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What is my garage code?",
+        "What is Uncle Theo's number?",
+        "What is the plumber's email address?",
+        "What is my son's name?",
+    ],
+)
+def test_an_attribute_that_was_never_told_is_missing_though_its_thing_is_known(
+    question: str,
+) -> None:
+    draft = ask(HOUSE, question)
+    assert draft.status == "not_in_memory"
+    assert draft.missing
+
+
+def test_of_two_numbers_the_one_right_before_what_is_counted_answers() -> None:
+    lines: list[Line] = [("2024-06-01", "user", "I booked six nights, it costs 96 euros a night.")]
+    assert ask(lines, "How many nights did I book?").text == "Six"
+    assert ask(lines, "How much does it cost?").text == "96 euros"
+
+
+def test_a_place_of_several_words_is_shown_whole() -> None:
+    lines: list[Line] = [
+        (
+            "2024-06-01",
+            "Ana",
+            "I lost my job at the tax office, but I work at the town archive now.",
+        )
+    ]
+    assert ask(lines, "Where does Ana work?").text == "The town archive"

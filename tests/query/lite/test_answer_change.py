@@ -87,8 +87,13 @@ def test_only_what_tells_of_a_change_replaces_where_there_may_be_several() -> No
     assert outcome(OLD, changed, again=False) == ("2222", "1111")
 
 
-def test_another_speaker_s_value_replaces_nothing() -> None:
-    assert outcome(OLD, piece("2024-03-01", "the gate code is 2222", speaker="Bo"))[0] == "1111"
+def test_what_another_speaker_says_of_their_own_replaces_nothing() -> None:
+    mine = piece("2024-03-01", "my gate code is 2222", speaker="Bo")
+    assert outcome(OLD, mine)[0] == "1111"
+
+
+def test_anybody_may_tell_the_new_value_of_a_shared_thing() -> None:
+    assert outcome(OLD, piece("2024-03-01", "the gate code is 2222", speaker="Bo"))[0] == "2222"
 
 
 def test_what_was_said_after_the_question_was_asked_does_not_count() -> None:

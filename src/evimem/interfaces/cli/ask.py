@@ -269,7 +269,7 @@ def _emit_fate(found: Trace, ident: str, *, as_json: bool) -> None:
 
 
 @trace.command("list")
-@click.option("--limit", type=int, default=20, show_default=True)
+@click.option("--limit", type=click.IntRange(1, 1_000_000), default=20, show_default=True)
 @bank_option
 @json_option
 @failing_clearly

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
@@ -69,7 +70,7 @@ def where(path: str | None, bank: str | None, as_json: bool) -> None:
     found = {
         "path": str(settings.path),
         "set_by": settings.path_from,
-        "exists": settings.path.exists(),
+        "exists": os.path.exists(settings.path),
         "bank": settings.bank,
         "embedder": settings.embedder,
     }

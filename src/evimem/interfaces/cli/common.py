@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import calendar
 import functools
 import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import datetime, tzinfo
 from typing import Any, NoReturn, TypeVar
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import click
 from rich.console import Console
@@ -25,12 +25,16 @@ from rich.progress import (
 from evimem.compose import Memory
 from evimem.errors import EvimemError, ProviderError, StorageError, UsageError
 from evimem.model.codec import to_json
+from evimem.model.time import is_moment
+from evimem.model.zone import parse_zone
 from evimem.settings import Settings
 
 __all__ = [
     "EXIT_FAILED_ITEMS",
+    "EXIT_INTERRUPTED",
     "EXIT_NOTHING",
     "bank_option",
+    "emit_error",
     "emit_json",
     "failing_clearly",
     "json_option",
@@ -50,6 +54,8 @@ EXIT_STORAGE = 4
 """The bank's file failed."""
 EXIT_PROVIDER = 5
 """An embedder or endpoint failed."""
+EXIT_INTERRUPTED = 130
+"""Stopped by Ctrl-C, as shells count it."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -89,6 +95,11 @@ def emit_json(value: Any) -> None:
     sys.stdout.buffer.flush()
 
 
+def emit_error(kind: str, message: str) -> None:
+    """An error as the JSON document that every command prints for one."""
+    emit_json({"error": {"type": kind, "message": message}})
+
+
 def failing_clearly(command: F) -> F:
     """Errors raised on purpose become one clear message and an exit code that scripts can use."""
 
@@ -111,7 +122,7 @@ def _fail(error: EvimemError, *, as_json: bool) -> NoReturn:
     elif isinstance(error, ProviderError):
         code = EXIT_PROVIDER
     if as_json:
-        emit_json({"error": {"type": type(error).__name__, "message": str(error)}})
+        emit_error(type(error).__name__, str(error))
     click.echo(f"evimem: {error}", err=True)
     raise SystemExit(code)
 
@@ -153,13 +164,22 @@ def parse_time(value: str | None, *, tz: str, end: bool = False) -> datetime | N
     """
     if value is None:
         return None
-    zone = _zone(tz)
+    zone = parse_zone(tz)
     for form, step in (("%Y", "year"), ("%Y-%m", "month"), ("%Y-%m-%d", "day")):
         try:
             start = datetime.strptime(value, form).replace(tzinfo=zone)
         except ValueError:
             continue
-        return _last_moment(start, step) if end else start
+        moment = _last_moment(start, step) if end else start
+        break
+    else:
+        moment = _written(value, zone)
+    if not is_moment(moment):
+        raise UsageError(f"time {value!r} lies outside the years 1 to 9999 of UTC")
+    return moment
+
+
+def _written(value: str, zone: tzinfo) -> datetime:
     try:
         moment = datetime.fromisoformat(value)
     except ValueError as error:
@@ -171,19 +191,9 @@ def parse_time(value: str | None, *, tz: str, end: bool = False) -> datetime | N
 
 
 def _last_moment(start: datetime, step: str) -> datetime:
-    if step == "day":
-        following = start + timedelta(days=1)
-    elif step == "month":
-        following = (start.replace(day=28) + timedelta(days=4)).replace(day=1)
-    else:
-        following = start.replace(year=start.year + 1)
-    return following - timedelta(microseconds=1)
-
-
-def _zone(tz: str) -> tzinfo:
-    if tz.upper() in ("", "UTC"):
-        return UTC
-    try:
-        return ZoneInfo(tz)
-    except (ZoneInfoNotFoundError, ValueError) as error:
-        raise UsageError(f"no time zone {tz!r}: use a name such as Europe/Berlin") from error
+    """The last moment of the year, month or day that begins at `start`."""
+    month = 12 if step == "year" else start.month
+    day = start.day if step == "day" else calendar.monthrange(start.year, month)[1]
+    return start.replace(
+        month=month, day=day, hour=23, minute=59, second=59, microsecond=999_999, fold=1
+    )

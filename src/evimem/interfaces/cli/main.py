@@ -2,20 +2,62 @@
 
 from __future__ import annotations
 
+import io
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
 import click
 
 from evimem import __version__
 from evimem.interfaces.cli import ask, bench, care, demo, store
+from evimem.interfaces.cli.common import EXIT_FAILED_ITEMS, EXIT_INTERRUPTED, emit_error
 
 __all__ = ["cli", "main"]
 
 _EPILOG = """\b
 Exit codes: 0 done; 1 done, nothing found; 2 not possible as asked;
 3 done, some items failed or a problem was found; 4 the bank's file failed;
-5 an embedder or endpoint failed."""
+5 an embedder or endpoint failed; 130 interrupted."""
 
 
-@click.group(epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+class _Cli(click.Group):
+    """The group of commands; however a command ends, it ends with a message and an exit code."""
+
+    def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> Any:
+        """See `click.Group.main`. With --json, wrong usage is told in JSON too."""
+        given = list(sys.argv[1:] if args is None else args)
+        as_json = "--json" in given
+        try:
+            ended = super().main(given, *rest, **{**extra, "standalone_mode": False})
+        except click.ClickException as error:
+            if as_json:
+                emit_error("UsageError", error.format_message())
+            error.show()
+            raise SystemExit(error.exit_code) from error
+        except click.Abort as error:
+            message = "interrupted: what was stored stays, and the same command goes on from there"
+            if as_json:
+                emit_error("Interrupted", message)
+            click.echo(f"evimem: {message}", err=True)
+            raise SystemExit(EXIT_INTERRUPTED) from error
+        except OSError as error:
+            click.echo(f"evimem: reading or writing failed ({error})", err=True)
+            _drop_output()
+            raise SystemExit(EXIT_FAILED_ITEMS) from error
+        raise SystemExit(ended if isinstance(ended, int) else 0)
+
+
+def _drop_output() -> None:
+    """What is still buffered for standard output goes nowhere, so that the exit is quiet."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError):  # no real stream, as in a test
+        return
+
+
+@click.group(cls=_Cli, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="evimem")
 def cli() -> None:
     """Evidence memory for LLM agents: import conversations, ask, get cited answers."""
@@ -28,6 +70,9 @@ for _module in (demo, store, ask, care, bench):
 
 def main() -> None:
     """The entry point of the `evimem` command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a letter
     cli()
 
 

@@ -117,7 +117,7 @@ def add(
     Example:
       evimem add "I moved to Porto last week" --speaker Mira --at 2024-03-05
     """
-    words = text if text is not None else sys.stdin.read()
+    words = text if text is not None else _piped()
     if not words.strip():
         raise UsageError("there is nothing to add: give a text, or pipe one in")
     tz = Settings.load(path=path, bank=bank).tz
@@ -139,6 +139,16 @@ def add(
         click.echo(line, err=True)
     for reason in receipt.degraded:
         click.echo(f"degraded: {reason}", err=True)
+
+
+def _piped() -> str:
+    data = sys.stdin.buffer.read()
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageError(
+            f"standard input is not UTF-8: byte {error.start} is 0x{data[error.start]:02X}"
+        ) from error
 
 
 @click.command()

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from evimem.model.turn import Turn
 from evimem.query.lite.answer_rank import Piece, Reading
+from evimem.query.lite.answer_value import PAID
 from evimem.query.lite.words import WORD, key, keys
 
 __all__ = [
@@ -52,6 +53,7 @@ NAMED_ENTRIES = 8
 ADVICE_WORDS = 0.2
 """Share of a request's words from which a sentence bears on it."""
 
+_AMOUNT = re.compile(r"\bhow (?:much|old|tall|far|big|large)\b", re.IGNORECASE)
 _PEOPLE = (
     "friend mother mom mum father dad sister brother son daughter wife husband partner girlfriend "
     "boyfriend cousin uncle aunt grandma grandmother grandpa grandfather niece nephew neighbor "
@@ -86,7 +88,8 @@ class Signals:
     word_margin: float
     """Most of the question's words in one sentence of the person's, less the others' most."""
     words: float
-    """Most of the question's words in one sentence (of the person's where one is named), 0..1."""
+    """Most of the question's words in one sentence (of the person's where one is named), a reply
+    taken together with what it replies to, 0..1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +114,7 @@ def signals(reading: Reading) -> Signals:
         when=reading.analysis.kind == "when",
         margin=_mean_top(mine) - _mean_top(others),
         word_margin=_most_words(mine) - _most_words(others),
-        words=_most_words(mine),
+        words=_most_heard(mine),
     )
 
 
@@ -122,6 +125,11 @@ def _mean_top(pieces: Sequence[Piece]) -> float:
 
 def _most_words(pieces: Sequence[Piece]) -> float:
     return max((p.words for p in pieces), default=0.0)
+
+
+def _most_heard(pieces: Sequence[Piece]) -> float:
+    """The same where a reply is taken together with what it replies to."""
+    return max((max(p.words, p.reply) for p in pieces), default=0.0)
 
 
 def log_odds(given: Signals, *, chat: bool) -> float:
@@ -186,9 +194,11 @@ def _only_of_others(reading: Reading) -> str:
 def _nothing_of(reading: Reading) -> str:
     """What is missing where a plain yes-or-no question has a word that nothing viewed holds:
     "did she adopt a dog" is not answered by her cat. What would be is a guess anyway."""
-    if reading.analysis.kind != "yes_no" or _SUPPOSED.search(reading.analysis.text):
+    analysis = reading.analysis
+    plain = analysis.kind == "yes_no" or _AMOUNT.search(analysis.text)
+    if not plain or _SUPPOSED.search(analysis.text):
         return ""
-    told = {k for p in reading.pieces for k in p.matched}
+    told = PAID.union(*(p.heard for p in reading.pieces))
     absent = [
         w for w in reading.analysis.words if (k := key(w)) in reading.weights and k not in told
     ]

@@ -12,19 +12,27 @@ import dataclasses
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, date, datetime, time
 
 from evimem.model.evidence import EvidenceItem, EvidenceState
 from evimem.query.lite.abstain import Judgement, asks_advice, judge
-from evimem.query.lite.answer_change import Value, cite_correction, correction_of, is_retold, newest
+from evimem.query.lite.answer_attribute import asks_code, asks_name, given_name
+from evimem.query.lite.answer_change import (
+    Value,
+    cite_correction,
+    contradicted,
+    correction_of,
+    is_retold,
+    newest,
+)
 from evimem.query.lite.answer_list import listed
 from evimem.query.lite.answer_polar import decide, is_polar, pick_option
 from evimem.query.lite.answer_rank import Piece, Reading, cite, read
-from evimem.query.lite.answer_span import shown
-from evimem.query.lite.answer_value import follow_up, value_finder
-from evimem.query.lite.answer_when import When, day_words, resolve_when
+from evimem.query.lite.answer_span import shown, with_unit
+from evimem.query.lite.answer_value import asks_current, follow_up, teller, value_finder
+from evimem.query.lite.answer_when import When, asks_untold, day_words, resolve_when
 from evimem.query.lite.packager import entry_id
-from evimem.query.lite.words import keys
+from evimem.query.lite.words import key, keys
 from evimem.query.parts import BankView, Draft
 
 __all__ = ["NOT_IN_MEMORY", "LiteAnswerer"]
@@ -51,7 +59,7 @@ FRONT = 8
 """Sentences at most that are tried for the value."""
 
 
-_CURRENT = re.compile(r"\bwhere (?:do|does|is|am|are)\b", re.IGNORECASE)
+_AMOUNT = re.compile(r"\bhow (?:much|old|tall|far|big|large)\b", re.IGNORECASE)
 _CLOCK_TIME = re.compile(r"\b(?:what|which) time\b", re.IGNORECASE)
 
 
@@ -124,11 +132,14 @@ def _when(reading: Reading) -> Draft:
     found = resolve_when(reading)
     if found is None:
         best = best_piece(reading)
+        missing = "when it was: the evidence has no time"
+        if asks_untold(reading):
+            return _absent(Judgement(supported=False, missing=missing, nearest=(best,)))
         return Draft(
             text=shown(best.sentence.text),
             status="partial",
             support=(cite(best),),
-            missing="when it was: the evidence has no time",
+            missing=missing,
         )
     said = found.span is None
     return Draft(
@@ -162,43 +173,78 @@ def _when_support(found: When) -> list[EvidenceItem]:
 def _single(reading: Reading, view: BankView) -> Draft:
     """One value, the newest where the fact changed; the best sentence where no rule finds one."""
     find = value_finder(reading)
-    best = best_piece(reading)
+    best = _naming(best_piece(reading), reading)
     if (back := correction_of(best, view)) is not None:
         text = f"{shown(best.sentence.text)} Taken back later: {shown(back.sentence.text)}"
         return _draft(text, [cite_correction(back, best), cite(best)], reading)
     for piece in _front(reading, best):
+        if reading.analysis.kind == "who" and (who := teller(piece, reading)):
+            return _draft(who, [cite(piece)], reading)
         span = find(piece)
         if span is not None:
             value = Value(piece=piece, span=span)
             if reading.analysis.kind not in CHANGING:
                 return _value_draft(value, None, reading)
-            again = reading.analysis.kind in COUNTED or _asks_current(reading)
-            last, before = newest(value, reading, find, again=again, now=_now(reading))
+            again = reading.analysis.kind in COUNTED or asks_current(reading.analysis.text)
+            last, before = newest(
+                value, reading, find, again=again, now=_now(reading), named=asks_code(reading)
+            )
             return _value_draft(last, before, reading)
     if (followed := follow_up(best, reading, find)) is not None:
         piece, span = followed
         draft = _value_draft(Value(piece=piece, span=span), None, reading)
         return dataclasses.replace(draft, support=_distinct([*draft.support, cite(best)]))
-    sentence = _draft(shown(best.sentence.text), [cite(best)], reading)
-    lacking = LOOKED_FOR.get(reading.analysis.kind)
-    if lacking is None:
+    later = contradicted(best, reading)
+    support = [cite(later), cite(best)] if later is not None else [cite(best)]
+    sentence = _draft(shown((later or best).sentence.text), support, reading)
+    lacking = _looked_for(reading)
+    if not lacking:
         return sentence
     missing = "; ".join(m for m in (lacking, sentence.missing) if m)
+    if _exact(reading):
+        return _absent(Judgement(supported=False, missing=missing, nearest=(best,)))
     return dataclasses.replace(sentence, status="partial", missing=missing)
 
 
-def _asks_current(reading: Reading) -> bool:
-    """True if a question asks where somebody is now: said again of another place, that is a move.
+def _exact(reading: Reading) -> bool:
+    """True for questions whose answer has a form that is easy to see: without a number no sentence
+    says how many. A place or a reason may be told in words that no rule knows."""
+    amount = _AMOUNT.search(reading.analysis.text) is not None
+    return amount or asks_code(reading) or asks_name(reading)
 
-    A question about the past asks for one of several places, and none of them replaces another.
-    """
-    return _CURRENT.search(reading.analysis.text) is not None
+
+def _looked_for(reading: Reading) -> str:
+    """What a sentence without a value lacks; empty where the sentence itself may answer."""
+    if asks_code(reading):
+        return f"the {' '.join(reading.analysis.focus)}"
+    if asks_name(reading):
+        return "the name"
+    return LOOKED_FOR.get(reading.analysis.kind, "")
+
+
+def _naming(best: Piece, reading: Reading) -> Piece:
+    """The best sentence, or one hardly worse that speaks of the very thing asked for ("which
+    hospital") where the best one does not."""
+    focus = reading.analysis.focus
+    head = key(focus[-1]) if reading.analysis.kind == "what" and focus else ""
+    if head not in reading.weights or head in best.heard:
+        return best
+    near = (p for p in reading.own if p.score >= best.score - CLOSE and not is_retold(p))
+    return next((p for p in near if head in p.heard), best)
 
 
 def _front(reading: Reading, best: Piece) -> list[Piece]:
     """The sentences that are about as good as the best, best first."""
-    near = [p for p in reading.own if p.score >= best.score - CLOSE]
-    return [best, *(p for p in near[:FRONT] if p is not best)]
+    if asks_code(reading):
+        return list(reading.own)  # what is looked for is too special to be met by chance
+    if asks_name(reading):
+        return sorted(reading.own, key=lambda p: given_name(p, reading) is None)
+    near = [p for p in reading.own if p.score >= best.score - CLOSE][:FRONT]
+    same = [p for p in reading.own if p.entry_id == best.entry_id and not p.asks]
+    after = sorted(same, key=lambda p: p.sentence.start)
+    after = [p for p in after if p.sentence.start > best.sentence.start]
+    tried = {(p.entry_id, p.sentence.start): p for p in (best, *near, *after)}
+    return list(tried.values())
 
 
 def best_piece(reading: Reading) -> Piece:
@@ -208,14 +254,22 @@ def best_piece(reading: Reading) -> Piece:
 
 
 def _value_draft(last: Value, before: Value | None, reading: Reading) -> Draft:
-    text = " ".join(last.span.text.split())
+    text = _plain(last)
     support = [cite(last.piece)]
     if before is not None:
         said = last.piece.entry.said_at
         until = f", until {day_words(said.date())}" if said is not None else ""
-        text = f"{text} (earlier: {' '.join(before.span.text.split())}{until})"
+        text = f"{text} (earlier: {_plain(before)}{until})"
         support.append(cite(before.piece))
-    return _draft(text[:1].upper() + text[1:], support, reading)
+    if not asks_code(reading):  # a code is shown letter by letter
+        text = text[:1].upper() + text[1:]
+    return _draft(text, support, reading)
+
+
+def _plain(value: Value) -> str:
+    """A value in words: on one line, without "now" at its end, a number with its unit."""
+    span = with_unit(value.span, value.piece.entry.body)
+    return re.sub(r" (?:now|currently|at the moment|these days)$", "", " ".join(span.text.split()))
 
 
 def _draft(text: str, support: Sequence[EvidenceItem], reading: Reading) -> Draft:
@@ -242,6 +296,11 @@ def _unseen_names(reading: Reading) -> list[str]:
 
 
 def _now(reading: Reading) -> datetime | None:
+    """When the answer must have held at the latest: the end of the times that the question names,
+    else when it is asked."""
+    ends = [t.end for t in reading.targets if t.end is not None]
+    if ends:
+        return datetime.combine(date.fromordinal(max(ends)), time.max, UTC)
     asked = reading.question.asked_at
     return datetime.fromisoformat(asked) if asked is not None else None
 

@@ -24,9 +24,11 @@ __all__ = [
     "Correction",
     "Value",
     "cite_correction",
+    "contradicted",
     "correction_of",
     "first_stated",
     "is_retold",
+    "negated",
     "newest",
     "value_like",
 ]
@@ -40,7 +42,7 @@ _PREFIX = 3
 
 _CHANGED = re.compile(
     r"\b(?:now|no longer|anymore|any more|moved|changed|switched|swapped|updated|upgraded|instead|"
-    r"replaced|new|nowadays|these days|currently|by now|so far|as of|since then|turned|grew|"
+    r"replaced|(?-i:new)|nowadays|these days|currently|by now|so far|as of|since then|turned|grew|"
     r"increased|decreased|raised|lowered|renamed)\b",
     re.IGNORECASE,
 )
@@ -56,6 +58,12 @@ _TOLD = re.compile(
     r"\b(?:said|says|saying|told|tells|claimed|claims|shouted|joked|announced|quoted|quote)\b",
     re.IGNORECASE,
 )
+_NEGATED = re.compile(
+    r"\b(?:not|never|no longer|no|none|nothing|nobody|hardly|barely|hates?|dislikes?|without|"
+    r"stopped|quit|refused?|skipped|cancell?ed|called off)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+_OF_SELF = re.compile(r"\b(?:i|my|mine|me)\b", re.IGNORECASE)
 _QUOTES = re.compile(r"[\"“][^\"“”]*[\"”]|(?<!\w)'[^']{3,}'(?!\w)")
 
 
@@ -86,6 +94,7 @@ def newest(
     *,
     again: bool,
     now: datetime | None,
+    named: bool = False,
 ) -> tuple[Value, Value | None]:
     """The newest value of the fact that `best` states, and the one before it if it differed.
 
@@ -96,17 +105,15 @@ def newest(
         again: True if another value in the same words replaces the older one (a count does, a
             place may be one of several); False: only what tells of a change does.
         now: later statements do not count; None: all do.
+        named: True if `find` itself tells that a sentence states the same fact.
     """
     values = [best]
     for piece in reading.own:
-        if piece is best.piece or piece.entry.speaker != best.piece.entry.speaker:
+        if piece is best.piece or _of_another(piece, best.piece, reading):
             continue
-        if again and _says_again(piece, best.piece):
-            span = find(piece)
-        elif _says_changed(piece, best.piece):
+        span = find(piece) if named or (again and _says_again(piece, best.piece)) else None
+        if span is None and _says_changed(piece, best.piece):
             span = find(piece) or value_like(best.span, piece)
-        else:
-            continue
         if span is not None:
             values.append(Value(piece=piece, span=span))
     dated = [(said, v) for v in values if (said := v.piece.entry.said_at) is not None]
@@ -117,6 +124,15 @@ def newest(
     latest, last = dated[-1]
     before = [v for said, v in dated if said != latest and _text(v) != _text(last)]
     return last, (before[-1] if before else None)
+
+
+def _of_another(piece: Piece, best: Piece, reading: Reading) -> bool:
+    """True if two sentences tell facts of two people: said by different ones, where one person is
+    asked about or one of the sentences speaks of its speaker. A gate's code is anybody's to tell.
+    """
+    if piece.entry.speaker == best.entry.speaker:
+        return False
+    return bool(reading.person) or any(_OF_SELF.search(p.sentence.text) for p in (piece, best))
 
 
 def value_like(span: Span, piece: Piece) -> Span | None:
@@ -137,6 +153,25 @@ def _text(value: Value) -> str:
 def _says_again(piece: Piece, best: Piece) -> bool:
     """True if a sentence states the fact of `best` anew in the same words of the question."""
     return 0 < best.words * SAME_FACT <= piece.words and piece.matched >= best.matched
+
+
+def contradicted(best: Piece, reading: Reading) -> Piece | None:
+    """The newest later sentence in the same words that says the opposite, by the same speaker."""
+    said = best.entry.said_at
+    if said is None or not best.matched:
+        return None
+    last, when = best, said
+    for piece in reading.own:
+        at = piece.entry.said_at
+        same = piece.entry.speaker == best.entry.speaker and piece.matched == best.matched
+        if same and at is not None and at > when and not is_retold(piece):
+            last, when = piece, at
+    return last if negated(last.sentence.text) != negated(best.sentence.text) else None
+
+
+def negated(text: str) -> bool:
+    """True if a sentence says that something is not so, by an odd number of words of denial."""
+    return len(_NEGATED.findall(text)) % 2 == 1
 
 
 def _says_changed(piece: Piece, best: Piece) -> bool:

@@ -40,6 +40,9 @@ class Listed:
 def listed(reading: Reading) -> Listed:
     """The members found, in the order of their sentences' scores, each once."""
     pool = list(_pool(reading))
+    head = key(reading.analysis.focus[-1]) if reading.analysis.focus else ""
+    if head in TITLED and any(quoted(p.sentence) for p in pool):
+        pool = [p for p in pool if quoted(p.sentence)]  # who writes titles so, writes all so
     found: dict[str, tuple[str, Piece]] = {}
     for piece in pool:
         for span in _members(piece, reading):

@@ -6,22 +6,23 @@ import re
 from dataclasses import dataclass
 
 from evimem.model.evidence import EvidenceItem
-from evimem.query.lite.answer_change import cite_correction, correction_of, first_stated, is_retold
+from evimem.query.lite.answer_change import (
+    cite_correction,
+    contradicted,
+    correction_of,
+    first_stated,
+    is_retold,
+    negated,
+)
 from evimem.query.lite.answer_rank import Piece, Reading, cite
 from evimem.query.lite.answer_span import shown
-from evimem.query.lite.words import keys
+from evimem.query.lite.words import key, keys
 from evimem.query.parts import BankView
 
 __all__ = ["Polar", "decide", "is_polar", "pick_option"]
 
-_NEGATED = re.compile(
-    r"\b(?:not|never|no longer|no|none|nothing|nobody|hardly|barely|hates?|dislikes?|without|"
-    r"stopped|quit|refused?)\b|n['’]t\b",
-    re.IGNORECASE,
-)
-
-
 _REQUEST = re.compile(r"\s*(?:can|could|would|will|do|did) you\b", re.IGNORECASE)
+_ASIDE = re.compile(r"\b(?:instead of|rather than) (?:the |an? )?([\w'’-]+)", re.IGNORECASE)
 _AM_I = re.compile(r"\s*am i\b", re.IGNORECASE)
 
 
@@ -54,9 +55,18 @@ def decide(reading: Reading, view: BankView) -> Polar:
     if correction is not None:
         text = f"No: {shown(correction.sentence.text)}"
         return Polar(text=text, support=(cite_correction(correction, best), cite(best)))
-    negated = _negated(best.sentence.text) != _negated(reading.analysis.text)
-    word = "No" if negated else "Yes"
-    return Polar(text=f"{word}: {shown(best.sentence.text)}", support=(cite(best),))
+    later = contradicted(best, reading)
+    last = later or best
+    no = negated(last.sentence.text) != negated(reading.analysis.text)
+    no ^= _is_put_aside(last)
+    support = (cite(last), cite(best)) if later is not None else (cite(best),)
+    return Polar(text=f"{'No' if no else 'Yes'}: {shown(last.sentence.text)}", support=support)
+
+
+def _is_put_aside(piece: Piece) -> bool:
+    """True if a word of the question stands right after "instead of"."""
+    found = _ASIDE.search(piece.sentence.text)
+    return found is not None and key(found.group(1)) in piece.matched
 
 
 def _statement(reading: Reading) -> Piece:
@@ -66,10 +76,6 @@ def _statement(reading: Reading) -> Piece:
     best = plain[0]
     equal = [p for p in plain if p.matched == best.matched and p.words > 0]
     return first_stated(equal) if equal and not best.reply > best.words else best
-
-
-def _negated(text: str) -> bool:
-    return len(_NEGATED.findall(text)) % 2 == 1
 
 
 def pick_option(reading: Reading) -> Polar | None:

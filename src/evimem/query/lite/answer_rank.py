@@ -10,18 +10,23 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from importlib import resources
+
+import numpy as np
 
 from evimem.model.evidence import EvidenceItem, EvidenceState, Question
 from evimem.model.item import Item
 from evimem.model.search import Hit, SearchRequest
 from evimem.model.turn import Turn
+from evimem.query.lite.answer_span import asks_job
 from evimem.query.lite.packager import entry_id
 from evimem.query.lite.question import Analysis, analyse
 from evimem.query.lite.sentences import Sentence, rarity, sentences
 from evimem.query.lite.words import key, keys
 from evimem.query.parts import BankView
+from evimem.temporal import DateTarget, date_targets, dates_in_question, find, overlap_scores
 
 __all__ = ["Piece", "Reading", "cite", "read", "speaker_is_user"]
 
@@ -48,19 +53,45 @@ W_TURN_ASKS = 0.15
 W_ACCEPTED = 0.1
 """Bonus of an entry that the assessor accepted."""
 
+W_DATED = 0.4
+"""Bonus of an entry that was said in, or tells of, a time that the question names. When-questions
+weigh times by themselves."""
+
 W_REPLY = 0.8
 """Weight of the question's words that a sentence holds together with the question it replies to:
 the turn before it, where another person asked. Not used for when-questions: who replies with a
 time says what happened as well."""
 
 _WORDS_OF_ASKING = """say said tell told describe feel felt think thought mention according long old
-often does kind type photo share happen main"""
+often does kind type photo share happen main still name called suggest recommend
+advise"""
 _ASKING = frozenset(keys(_WORDS_OF_ASKING))
 CAPTION_MARK = "[picture: "
 ASKED = "asked"
 """Name of the ranking's feature for the person asked about."""
+ELLIPTIC = 4
+"""Content words, numbers aside, of a reply that is taken together with what it replies to ("Yes, in
+October."): it holds the question's words as if it had said them."""
 _SHORT_NAME = 3
 _FIRST_PERSON = re.compile(r"\b(?:i|me|my|mine|we|our|us)\b", re.IGNORECASE)
+_YOU_SAID = re.compile(
+    r"\b(?:what|which|where|when|who|why|how)\b.{0,120}?\b(?:did|had) you\b|"
+    r"\byou (?:said|told|gave|suggested|recommended|advised|mentioned)\b",
+    re.IGNORECASE,
+)
+_JOB_WORDS = frozenset(keys("living work job profession occupation"))
+PHRASED = 2
+"""Content words at most of a question that is also met by other words for it."""
+_PHRASES = tuple(
+    (key(word), re.compile(rf"\b(?:{said})\b", re.IGNORECASE))
+    for word, said in (
+        ("live", r"moved (?:in )?(?:to|from)|(?:flat|apartment|home|house) (?:in|on)"),
+        ("work", r"job at|started at|joined|hired by"),
+        ("job", r"works? as|worked as|working as|i['’]m an?|i am an?|became|train as|as an?"),
+        ("weigh", r"kg|kilos?|lbs|grams"),
+    )
+)
+"""What people say for the word of a question such as "Where does she live?", by its key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +113,8 @@ class Piece:
     matched: frozenset[str]
     """Keys of the question that the sentence holds."""
     reply: float
-    """The same for the sentence with the question it replies to; 0 where it replies to none."""
+    """Share of the word weight for the sentence with the question it replies to; 0 where it
+    replies to none."""
     own: bool | None
     """True if the one person whom the question names said it, False if another did, None where
     the question names nobody or several."""
@@ -90,6 +122,9 @@ class Piece:
     """True if it is a question."""
     round: int
     """Round that accepted the entry; the state's last round where none did."""
+    heard: frozenset[str] = frozenset()
+    """`matched` with the question's keys in what the sentence replies to, and for a few words
+    ("2 hours and 14 minutes.") in the sentence before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +147,8 @@ class Reading:
     """Weight per key of the question: rare ones near 1."""
     turns: Mapping[tuple[str, int], Turn]
     """Viewed turns by session id and place in the session."""
+    targets: tuple[DateTarget, ...] = ()
+    """Times that the question names; empty for when-questions, which weigh times themselves."""
 
     @property
     def own(self) -> tuple[Piece, ...]:
@@ -145,6 +182,13 @@ def read(state: EvidenceState, view: BankView) -> Reading:
     accepted = {item.item_id: item.round for item in reversed(state.evidence)}
     turns = {(e.session_id, e.index): e for e in entries if isinstance(e, Turn)}
     asked = _asked_before(turns)
+    now = datetime.fromisoformat(question.asked_at) if question.asked_at else view.latest
+    spans = dates_in_question(question.text, now.date() if now is not None else None)
+    targets = date_targets(spans) if analysis.kind != "when" else ()
+    named = {k for span in spans for k in keys(span.text)} & weights.keys()
+    met = {entry_id(e) for e in entries if _meets(e, targets)}
+    # What was said in a time is a better sign of it than its words, which count from another day.
+    strict = bool(targets) and not person and weights.keys() <= named
     known = examples(analysis)
     kind = key(analysis.focus[-1]) if known else ""
     pieces: list[Piece] = []
@@ -159,6 +203,9 @@ def read(state: EvidenceState, view: BankView) -> Reading:
             asked=asked.get(ident, frozenset()),
             kind=kind,
             examples=known,
+            dated=frozenset(named) if ident in met else frozenset(),
+            undated=frozenset(named) if strict and ident not in met else frozenset(),
+            meets=ident in met,
             reply_weight=0.0 if analysis.kind == "when" else W_REPLY,
         )
         pieces.extend(_pieces_of(entry, weights, given))
@@ -172,6 +219,7 @@ def read(state: EvidenceState, view: BankView) -> Reading:
         pieces=tuple(pieces),
         weights=weights,
         turns=turns,
+        targets=targets,
     )
 
 
@@ -180,6 +228,8 @@ def _wanted(analysis: Analysis, person: str, bodies: Sequence[str]) -> list[str]
     "A or B" not the one that nothing speaks of."""
     short = {key(n) for n in analysis.names if person.casefold().startswith(n.casefold())}
     wanted = [k for k in analysis.keys if k not in _ASKING and k not in short]
+    if asks_job(analysis.text):
+        wanted = [*(k for k in wanted if k not in _JOB_WORDS), "job"]
     if " or " not in analysis.text:
         return wanted
     told = {k for body in bodies for k in keys(body)}
@@ -209,12 +259,15 @@ def _members() -> dict[str, frozenset[str]]:
 def about(analysis: Analysis, speakers: Sequence[str]) -> str:
     """The one speaker whom a question is about; empty if there is no such one.
 
-    "I" and "my" mean the user where the bank holds a chat of a user with an assistant.
+    "I" and "my" mean the user where the bank holds a chat of a user with an assistant; what "you"
+    said or did is the assistant's.
     """
     if len(analysis.speakers) == 1:
         return analysis.speakers[0]
     if not analysis.speakers and (short := _by_short_name(analysis.names, speakers)):
         return short
+    if not analysis.speakers and _YOU_SAID.search(analysis.text):
+        return next((s for s in speakers if _is_assistant(s)), "")
     if not analysis.speakers and _FIRST_PERSON.search(analysis.text):
         return next((s for s in speakers if speaker_is_user(s)), "")
     return ""
@@ -230,6 +283,10 @@ def _by_short_name(names: Sequence[str], speakers: Sequence[str]) -> str:
 def speaker_is_user(speaker: str) -> bool:
     """True for the user's side of a chat with an assistant."""
     return speaker.casefold() in ("user", "human")
+
+
+def _is_assistant(speaker: str) -> bool:
+    return speaker.casefold() in ("assistant", "ai")
 
 
 def cite(piece: Piece, *, start: int | None = None, end: int | None = None) -> EvidenceItem:
@@ -257,6 +314,17 @@ def _places(hits: Sequence[Hit]) -> dict[str, float]:
     top, low = max(neutral.values()), min(neutral.values())
     spread = (top - low) or 1.0
     return {one: (score - low) / spread for one, score in neutral.items()}
+
+
+def _meets(entry: Turn | Item, targets: Sequence[DateTarget]) -> bool:
+    """True if an entry was said in one of the times asked for, or tells of one."""
+    if not targets or entry.said_at is None:
+        return False
+    said = entry.said_at.date()
+    days = [(s.start, s.end) for s in find(entry.body, said) if s.start and s.end] or [(said, said)]
+    first = np.array([a.toordinal() for a, _ in days])
+    last = np.array([b.toordinal() for _, b in days])
+    return bool((overlap_scores(targets, first, last) > 0).any())
 
 
 def _asked_before(turns: Mapping[tuple[str, int], Turn]) -> dict[str, frozenset[str]]:
@@ -288,6 +356,40 @@ class _Given:
     reply_weight: float
     kind: str
     examples: frozenset[str]
+    dated: frozenset[str]
+    undated: frozenset[str]
+    meets: bool
+
+
+def _held(
+    text: str,
+    told: frozenset[str],
+    given: _Given,
+    weights: Mapping[str, float],
+    *,
+    first: bool,
+) -> tuple[frozenset[str], frozenset[str]]:
+    """Keys that a sentence holds, and these with what it leans on: the question it replies to and,
+    for a few words, the sentence before it.
+
+    Args:
+        text: the sentence.
+        told: keys of the sentence before it in the turn.
+        given: about its entry.
+        weights: keys looked for.
+        first: True for the first sentence of a turn.
+    """
+    held = frozenset(keys(text))
+    short = sum(not k.isdigit() for k in held) <= ELLIPTIC
+    leaned = given.asked | told if short else given.asked
+    if first and short and not _asks(text):
+        held |= given.asked
+    held = (held | given.dated) - given.undated
+    if len(weights) <= PHRASED:
+        held |= {k for k, said in _PHRASES if k in weights and said.search(text)}
+    if not given.examples.isdisjoint(held):
+        held |= {given.kind}  # "cat" is as good as "pet"
+    return held, held | leaned
 
 
 def _pieces_of(entry: Turn | Item, weights: Mapping[str, float], given: _Given) -> list[Piece]:
@@ -296,11 +398,13 @@ def _pieces_of(entry: Turn | Item, weights: Mapping[str, float], given: _Given) 
     parts = sentences(entry.body)
     words_said = [p for p in parts if not p.text.startswith(CAPTION_MARK)]
     turn_asks = bool(words_said) and _asks(words_said[-1].text)
-    for part in parts:
-        held = frozenset(keys(part.text))
-        if not given.examples.isdisjoint(held):
-            held |= {given.kind}  # "cat" is as good as "pet"
+    told: frozenset[str] = frozenset()
+    for number, part in enumerate(parts):
+        held, heard = _held(part.text, told, given, weights, first=number == 0)
+        told = held
         words = sum(w for k, w in weights.items() if k in held) / total
+        if not weights and given.meets:
+            words = 1.0  # "What happened last week?" has nothing but its date
         both = sum(w for k, w in weights.items() if k in held or k in given.asked) / total
         reply = both if given.asked else 0.0
         asks = _asks(part.text)
@@ -308,7 +412,7 @@ def _pieces_of(entry: Turn | Item, weights: Mapping[str, float], given: _Given) 
         score += W_CONTENT * min(len(held), CONTENT_WORDS) / CONTENT_WORDS
         score -= W_CAPTION * part.text.startswith(CAPTION_MARK)
         score -= W_TURN_ASKS * turn_asks
-        score += W_ACCEPTED * given.accepted - W_ASKS * asks
+        score += W_ACCEPTED * given.accepted - W_ASKS * asks + W_DATED * given.meets
         pieces.append(
             Piece(
                 entry=entry,
@@ -318,6 +422,7 @@ def _pieces_of(entry: Turn | Item, weights: Mapping[str, float], given: _Given) 
                 place=given.place,
                 words=words,
                 matched=held & weights.keys(),
+                heard=heard & weights.keys(),
                 reply=reply,
                 own=given.own,
                 asks=asks,

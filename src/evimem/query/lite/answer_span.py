@@ -15,9 +15,12 @@ from evimem.query.lite.words import MONTHS, STOP_WORDS, WEEKDAYS, WORD, key, key
 
 __all__ = [
     "Span",
+    "asks_job",
     "clock",
     "duration",
     "frequency",
+    "job",
+    "joined_names",
     "members_of_kind",
     "names",
     "numbers",
@@ -26,6 +29,7 @@ __all__ = [
     "reason",
     "shown",
     "value_after",
+    "with_unit",
 ]
 
 MAX_SHOWN = 240
@@ -44,10 +48,14 @@ _NUMBER = re.compile(
     r"(?:\s?%|\s?(?:percent|million|billion|k\b|dollars|euros|pounds))?(?![\w:/]|\.\d)",
     re.IGNORECASE,
 )
+_UNITS = """kg g gram grams kilo kilos lb lbs pounds stone km mile miles m meter meters metre metres
+cm mm inches feet foot ft hour hours minutes seconds litre litres liter liters ml gb mb tb degrees
+dollars euros pounds zloty bucks cents yen francs crowns kroner rupees pesos"""
+_UNIT_AFTER = re.compile(rf"\s?(?:{'|'.join(_UNITS.split())})\b", re.IGNORECASE)
 _DURATION = re.compile(
     r"\b(?:since (?:\d{4}|[a-z]+ \d{4}|i was [a-z0-9]+)|"
     r"(?:(?:for|over|about|around|almost|nearly|more than|less than|at least) )*"
-    rf"(?:(?:{_N}|{_VAGUE}) )+(?:and a half )?{_UNIT})(?! old)\b",
+    rf"(?:(?:{_N}|{_VAGUE}) )+(?:and a half )?{_UNIT}(?:,? and {_N} {_UNIT})?)(?! old)\b",
     re.IGNORECASE,
 )
 _FREQUENCY = re.compile(
@@ -77,6 +85,27 @@ _PLACE = re.compile(
     r"(?=[A-Z]|(?:the|a|an|my|our|this|that|their|his|her|some)\s))"
     r"((?:(?:the|a|an|my|our|this|that|their|his|her|some)\s+)?[^\W\d_][\w'’-]*"
     rf"(?:\s+(?:of|the|and|de|la|[A-Z][\w'’-]*|[a-z]+(?=\s+(?:{_SITE})\b)|{_SITE})\b)*)"
+)
+_AND = re.compile(r"(?:,|,? and|,? &)(?: (?:his|her|my|our|their|the) [a-z-]+)? ", re.IGNORECASE)
+_SAME_PLACE = re.compile(
+    r"\s+(?!(?:yesterday|today|tomorrow|tonight|now|then|again|alone|together)\b)"
+    r"(?!(?:in|on|at|with|for|and|but|when|where|because|since|after|before|near)\b)"
+    r"[a-z]{3,}(?<!ly)(?<!ing)(?=[.,;!?]|$|"
+    r" (?:in|on|at|with|for|and|but|last|this|next|when|where|because|since|after|before|near|now|"
+    r"too|again|today|yesterday|as)\b)"
+)
+"""A noun that ends a place of several words ("the botanical garden")."""
+_TITLE = re.compile(r"\b(?:Dr|Mr|Mrs|Ms|Prof|St)$")
+_ASKS_JOB = re.compile(
+    r"\bwhat\b.{0,60}?\b(?:do|does|did)\b.{0,60}?\bdo for (?:a living|work)\b|"
+    r"\bwhat\b.{0,60}?\b(?:job|profession|occupation)\b",
+    re.IGNORECASE,
+)
+_JOB = re.compile(
+    r"\b(?:(?:work(?:s|ed|ing)?|job|start(?:s|ed)?(?: (?:at|on) [\w .-]+?)?|train|hired) as|"
+    r"i['’]m|i am|is|became|become) ((?:an?|head|chief|director)\b[^,.;!?]*?)"
+    r"(?= too\b| now\b| and\b| but\b|[,.;!?]|$)",
+    re.IGNORECASE,
 )
 _LOOSE_END = re.compile(r"(?:\s+(?:of|the|and|de|la))+$")
 _NO_PLACES = """it them him her me us you this that these those general fact first last least all
@@ -126,8 +155,20 @@ def numbers(sentence: Sentence, *, taken: Collection[tuple[int, int]] = ()) -> t
         sentence: where to look.
         taken: places of the body that hold times and so are no amounts.
     """
-    found = (_span(sentence, m.start(), m.end()) for m in _NUMBER.finditer(sentence.text))
-    return tuple(s for s in found if not any(a < s.end and s.start < b for a, b in taken))
+    found = [_span(sentence, m.start(), m.end()) for m in _NUMBER.finditer(sentence.text)]
+    return tuple(_free(found, taken))
+
+
+def _free(found: Collection[Span], taken: Collection[tuple[int, int]]) -> list[Span]:
+    return [s for s in found if not any(a < s.end and s.start < b for a, b in taken)]
+
+
+def with_unit(span: Span, body: str) -> Span:
+    """A number with the unit that follows it ("78 kg", "300 zloty")."""
+    unit = _UNIT_AFTER.match(body, span.end)
+    if unit is None:
+        return span
+    return Span(text=body[span.start : unit.end()], start=span.start, end=unit.end())
 
 
 def duration(sentence: Sentence) -> Span | None:
@@ -170,6 +211,20 @@ def names(sentence: Sentence, *, without: Collection[str] = ()) -> tuple[Span, .
     return tuple(runs)
 
 
+def joined_names(sentence: Sentence, found: Sequence[Span]) -> tuple[Span, ...]:
+    """Names that only commas, "and" and a word of kin part, as one: "Ada and her son Max"."""
+    joined: list[Span] = []
+    for span in found:
+        last = joined[-1] if joined else None
+        if last is not None:
+            between = sentence.text[last.end - sentence.start : span.start - sentence.start]
+            if _AND.fullmatch(between):
+                joined[-1] = _span(sentence, last.start - sentence.start, span.end - sentence.start)
+                continue
+        joined.append(span)
+    return tuple(joined)
+
+
 def _runs(text: str) -> Iterator[tuple[int, int]]:
     """Places of runs of name words."""
     start = end = -1
@@ -178,7 +233,8 @@ def _runs(text: str) -> Iterator[tuple[int, int]]:
         first = not text[: found.start()].strip(" \"'“‘([") or text[found.start() - 2 :].startswith(
             (". ", "! ", "? ")
         )
-        glued = start >= 0 and text[end : found.start()] in (" ", " & ", "-")
+        gap = text[end : found.start()]
+        glued = start >= 0 and (gap in (" ", " & ", "-") or (gap == ". " and _titled(text[:end])))
         if _is_name(word, first=first and not glued):
             if not glued and start >= 0:
                 yield start, end
@@ -191,6 +247,10 @@ def _runs(text: str) -> Iterator[tuple[int, int]]:
         yield start, end
 
 
+def _titled(before: str) -> bool:
+    return _TITLE.search(before) is not None
+
+
 def _is_name(word: str, *, first: bool) -> bool:
     low = word.casefold()
     if not word[0].isupper() or first:
@@ -199,8 +259,19 @@ def _is_name(word: str, *, first: bool) -> bool:
     return bare not in STOP_WORDS | WEEKDAYS and bare not in MONTHS and bare != "i"
 
 
-def place(sentence: Sentence, *, without: Collection[str] = ()) -> Span | None:
-    """Where: what follows "in", "at", "to" and the like; a capitalised place before others."""
+def place(
+    sentence: Sentence,
+    *,
+    without: Collection[str] = (),
+    taken: Collection[tuple[int, int]] = (),
+) -> Span | None:
+    """Where: what follows "in", "at", "to" and the like; a capitalised place before others.
+
+    Args:
+        sentence: where to look.
+        without: keys that are no answers, such as those of the question.
+        taken: places of the body that hold times.
+    """
     found = []
     for m in _PLACE.finditer(sentence.text):
         words = [w.casefold() for w in WORD.findall(m.group(1))]
@@ -208,9 +279,23 @@ def place(sentence: Sentence, *, without: Collection[str] = ()) -> Span | None:
         if not content or content[0] in _NOT_A_PLACE or set(keys(m.group(1))) <= set(without):
             continue
         end = m.start(1) + len(_LOOSE_END.sub("", m.group(1)))
+        if content == words[1:] and (more := _SAME_PLACE.match(sentence.text, end)) is not None:
+            end = more.end()
         found.append(_span(sentence, m.start(1), end))
+    found = _free(found, taken)
     capital = [s for s in found if any(w[0].isupper() for w in s.text.split())]
     return next(iter(capital or found), None)
+
+
+def asks_job(question: str) -> bool:
+    """True if a question asks what somebody does for a living."""
+    return _ASKS_JOB.search(question) is not None
+
+
+def job(sentence: Sentence) -> Span | None:
+    """What somebody works as: "a data analyst at Norvell", "a vet"."""
+    found = _JOB.search(sentence.text)
+    return _span(sentence, found.start(1), found.end(1)) if found is not None else None
 
 
 def reason(sentence: Sentence) -> Span | None:

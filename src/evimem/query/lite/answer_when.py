@@ -31,7 +31,7 @@ from evimem.temporal import (
     render_answer,
 )
 
-__all__ = ["When", "day_words", "month_words", "resolve_when", "spans_in"]
+__all__ = ["When", "asks_untold", "day_words", "month_words", "resolve_when", "spans_in"]
 
 POOL = 12
 """Entries that compete for the time."""
@@ -64,6 +64,11 @@ _PLANNED = re.compile(
     r"\b(?:will|planning|plans?|planned|going to|is|are|upcoming|next|scheduled|intends?)\b",
     re.IGNORECASE,
 )
+_UNTOLD = re.compile(
+    r"\s*(?:when|(?:on )?(?:what|which) (?:day|date|time)) (?:is|are|does|do|will|should|must)\b",
+    re.IGNORECASE,
+)
+_SINCE = re.compile(r"\bsince when\b", re.IGNORECASE)
 _ONGOING = re.compile(
     r"\b(?:currently|(?:i['’]m|i am|we['’]re|we are) (?:now |still |also |just |really )?\w+ing|"
     r"(?:(?:i|we)['’]ve|have|has) (?:\w+ed|been \w+ing|been \w+ed|begun|become))\b",
@@ -126,20 +131,30 @@ def _offers(
     said = piece.entry.said_at
     if said is None:
         return
-    planned = _PLANNED.search(reading.question.text) is not None
+    planned = asks_untold(reading) or _PLANNED.search(reading.question.text) is not None
     sources = [(span, piece.entry, _bonus(span, piece)) for span in _moments(piece.entry)]
-    before = _told_before(piece, reading)
+    untold = asks_untold(reading)
+    before = None if untold else _told_before(piece, reading)
     if not sources and before is not None:
         sources = [(span, before, IN_TURN_BEFORE) for span in _moments(before)]
     for span, entry, bonus in sources:
         score = piece.score + bonus + _fit(span.start, span.end, targets)
         score -= TENSE * _wrong_side(span, said.date(), planned=planned)
-        yield score, When(text=render_answer(span), piece=piece, span=span, entry=entry)
+        since = _SINCE.search(reading.question.text) is not None and span.start is not None
+        text = day_words(span.start) if since and span.start else render_answer(span)
+        yield score, When(text=text, piece=piece, span=span, entry=entry)
+    if untold:
+        return  # what is or comes at a time is not dated by being told
     day = said.date()
     ongoing = _ONGOING.search(piece.sentence.text) is not None
     text = month_words(day) if ongoing else day_words(day)
     score = piece.score + _fit(day, day, targets)
     yield score, When(text=text, piece=piece, span=None, entry=piece.entry)
+
+
+def asks_untold(reading: Reading) -> bool:
+    """True for "when is" and "when does": the day of telling says nothing of these."""
+    return _UNTOLD.match(reading.question.text) is not None
 
 
 def _moments(entry: Turn | Item) -> tuple[TimeSpan, ...]:

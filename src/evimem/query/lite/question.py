@@ -59,6 +59,7 @@ _QUOTED = re.compile(r"[\"“]([^\"“”]{1,120})[\"”]|(?<!\w)'([^']{3,80})'(
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _DAY = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?")
 _ENDS = frozenset(".?!")
+_LEADS = word_set("the a an some of all my your our his her their its")
 _JOINERS = word_set("of the de la van von du &")
 
 
@@ -150,11 +151,15 @@ def _bare(word: str) -> str:
 
 def _speakers(text: str, speakers: Sequence[str]) -> tuple[str, ...]:
     """Speakers named in full or by a part of their name, in the order of the question."""
-    said = [_bare(w).casefold() for w in WORD.findall(text)]
+    spelled = [_bare(w) for w in WORD.findall(text)]
+    said = [w.casefold() for w in spelled]
     first: dict[str, int] = {}
     for speaker in speakers:
-        parts = [p.casefold() for p in WORD.findall(speaker)]
-        places = [said.index(p) for p in parts if p in said and p not in STOP_WORDS]
+        parts = [p for p in WORD.findall(speaker) if p.casefold() not in STOP_WORDS]
+        places = [said.index(p.casefold()) for p in parts if p.casefold() in said]
+        # "Will" and "May" are people only where they are written so, inside the question.
+        shy = [p for p in WORD.findall(speaker) if p.casefold() in STOP_WORDS]
+        places += [spelled.index(p, 1) for p in shy if p[0].isupper() and p in spelled[1:]]
         if places:
             first[speaker] = min(places)
     return tuple(sorted(first, key=lambda s: first[s]))
@@ -315,6 +320,8 @@ def _focus(text: str) -> tuple[str, ...]:
     rest = found[at + 1 :]
     if "'" in low[at]:
         rest = ["is", *rest]
+    if rest and rest[0].casefold() in ("happened", "happens"):
+        return ()
     if not rest or rest[0].casefold() not in _AUXILIARY:
         return _before_verb(rest)
     # "What did Ana's team do" asks for a doing, "what are Ana's hobbies" for a thing.
@@ -327,7 +334,7 @@ def _before_verb(rest: Sequence[str]) -> tuple[str, ...]:
         low = word.casefold()
         if (
             low in _AUXILIARY
-            or (phrase and word[0].isupper())
+            or (phrase and (word[0].isupper() or low == "of"))
             or low in ("that", "to", "for", "in")
         ):
             break
@@ -343,9 +350,13 @@ def _after_possessor(rest: Sequence[str]) -> tuple[str, ...]:
     phrase: list[str] = []
     for word in rest:
         low = word.casefold()
-        if low.endswith(("'s", "s'")) or low in ("the", "a", "an", "some", "of", "all"):
+        if low.endswith(("'s", "s'")) or low in _LEADS:
             continue
-        if low in STOP_WORDS or word[0].isupper():
+        if word[0].isupper() and not word.isupper():
+            if phrase:
+                break
+            continue  # part of the possessor's name: "Uncle Theo's"
+        if low in STOP_WORDS:
             break
         phrase.append(word)
         if len(phrase) > 3:

@@ -34,6 +34,17 @@ _ABBREVIATION = re.compile(
     re.IGNORECASE,
 )
 _LOOK_BACK = 12
+STATEMENT_WORDS = 4
+"""Words before a question in the same sentence from which they are a statement of their own."""
+_ASKS_AFTER = re.compile(
+    r"[,;] (?=(?:can|could|would|will|do|does|did|is|are|what|how|where|when|who|why|which|any)\b)",
+    re.IGNORECASE,
+)
+_CONDITION = re.compile(
+    r"\s*(?:if|when|since|because|what|how|where|who|why|which|can|could|would|will|do|does|did|is|"
+    r"are|have|has|had|should)\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,11 +84,23 @@ def sentences(body: str) -> tuple[Sentence, ...]:
     for stop in _END.finditer(body, 0, words_end):
         end = stop.end()
         if not _is_abbreviation(body, begin, end):
+            if body[stop.start()] == "?" and (cut := _question_in(body, begin, end)):
+                found.extend(_pieces(body, begin, cut))
+                begin = cut + 1
             found.extend(_pieces(body, begin, end))
             begin = end
     found.extend(_pieces(body, begin, words_end))
     found.extend(_pieces(body, words_end, len(body)))
     return tuple(found)
+
+
+def _question_in(body: str, begin: int, end: int) -> int:
+    """Where a statement ends that a question follows in one sentence ("My dog is ill, can you
+    help?"); 0 where there is none."""
+    asks = _ASKS_AFTER.search(body, begin, end)
+    if asks is None or len(body[begin : asks.start()].split()) < STATEMENT_WORDS:
+        return 0
+    return 0 if _CONDITION.match(body, begin) else asks.start()
 
 
 def match_sentences(

@@ -72,7 +72,9 @@ def _tokens(word: str) -> tuple[str, ...]:
     """What the bank's analyzer makes of one word; nothing for a stop word."""
     if word.casefold().replace("’", "'") in STOP_WORDS:
         return ()
-    return tuple(t for t in words_of(word[:MAX_WORD]) if t not in STOP_WORDS)
+    tokens = words_of(word[:MAX_WORD])
+    # A stem may look like a stop word ("use" becomes "us"), and is none.
+    return tuple(t for t in tokens if word.isalpha() or t not in STOP_WORDS)
 
 
 def key(word: str) -> str:

@@ -35,6 +35,7 @@ __all__ = ["BankState", "SqliteReader", "bank_state"]
 
 _TOKEN = np.dtype("<u4")
 _HALF = np.dtype("<f2")
+_MOST = 2**31 - 1  # rows of one answer; the engine takes no larger number than 2**63
 
 
 @dataclass(slots=True, kw_only=True)
@@ -280,7 +281,7 @@ class SqliteReader:
         if self._state is None:
             return []
         first, last = row_bounds(self._state.bank)
-        found = self._all(sql.TRACES_NEWEST, (self._state.bank, first, last, limit))
+        found = self._all(sql.TRACES_NEWEST, (self._state.bank, first, last, min(limit, _MOST)))
         return [self._trace(trace_id, body) for trace_id, body in found]
 
     def trace(self, trace_id: str) -> Trace | None:

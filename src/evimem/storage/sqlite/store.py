@@ -266,8 +266,17 @@ class SqliteStore:
 
 def _look(path: Path, *, create: bool) -> None:
     """Refuse what can be refused before the engine touches the file; make it if wanted."""
-    if path.is_dir():
-        raise NotABank(f"{str(path)!r} is a folder: name a file in it, such as 'memory.evimem'")
+    shown = f"{str(path)!r:.200}"
+    try:
+        target = path.resolve(strict=False)
+        gone = path.is_symlink() and not target.exists()
+        folder = path.is_dir()
+    except (OSError, ValueError, RuntimeError) as error:  # too long, no text, links in a loop
+        raise StorageError(f"{shown} cannot name a file ({error}): name another") from error
+    if gone:
+        raise StorageError(f"{shown} is a link to {str(target)!r:.200}, which is not there")
+    if folder:
+        raise NotABank(f"{shown} is a folder: name a file in it, such as 'memory.evimem'")
     if create:
         create_file(path)
     elif not path.exists():

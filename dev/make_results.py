@@ -1,0 +1,182 @@
+"""Writes docs/benchmarks.md and docs/results/ from the reports of one benchmark run.
+
+    make bench DATA=... && python dev/make_results.py out
+
+Figures only: rows per question are left out, and no benchmark text is in the reports to begin with.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from evimem.eval.report import plot, read_report
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "docs" / "results"
+SHOWN = ("report", "all")
+KS = ("10", "20", "40", "80")
+
+
+def main(folder: Path) -> None:
+    """Reads the reports in `folder` and writes the page, the figures and the plot."""
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    retrieval = json.loads((folder / "retrieval.json").read_text(encoding="utf-8"))
+    answers = [
+        json.loads(path.read_text(encoding="utf-8"))
+        for path in sorted(folder.glob("answers-*.json"))
+    ]
+    speed = json.loads((folder / "speed.json").read_text(encoding="utf-8"))
+    parts = [p for p in read_report(folder / "retrieval.json").parts if p.split == "report"]
+    plot(parts, RESULTS / "retrieval.png")
+    for part in retrieval["parts"]:
+        for system in part["systems"]:
+            del system["questions"]
+    for report in answers:
+        del report["rows"]
+    for name, value in (("retrieval", retrieval), ("answers", answers), ("speed", speed)):
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        (RESULTS / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+    page = "\n".join(
+        [HEAD, _retrieval(retrieval), _answers(answers), _speed(speed), _manifest(retrieval)]
+    )
+    (ROOT / "docs" / "benchmarks.md").write_text(page, encoding="utf-8")
+
+
+HEAD = """# Benchmarks
+
+```sh
+make bench DATA=path/to/benchmarks    # prints these figures; reports and plot land in out/
+```
+
+`path/to/benchmarks` holds `locomo10.json`, `longmemeval/` and `beam_100k/`; the files are yours, none is
+part of evimem. No language model takes part anywhere on this page. Constants are chosen on LoCoMo conv-26
+and conv-30 and on the `tune` part of LongMemEval only; figures are of the rest. Their totals were looked at
+while building (dev/notes-*.md say when and what followed), so they are not fully blind.
+
+- **complete@k**: share of questions with every gold turn among the first k. **recall@k**: mean share of
+  gold turns. **AUC**: area under complete@k over 10 to 120 turns, or over 300 to 3,600 tokens (strict
+  rule: stop when the next turn would pass the budget). Brackets are 95% intervals, resampled over
+  conversations where there are several.
+- `bm25`, `dense` and `rrf` rank single turns; `fusion` is the default of `search`; `lite` counts turns in
+  the order its rounds first viewed them.
+- The LongMemEval files at hand are few and hard (see their notice): no figure here is "LongMemEval-S".
+"""
+
+
+def _percent(interval: dict[str, Any] | None, *, wide: bool = True) -> str:
+    if interval is None:
+        return "-"
+    value = f"{100 * interval['estimate']:.1f}"
+    if not wide:
+        return value
+    return f"{value} [{100 * interval['low']:.1f}, {100 * interval['high']:.1f}]"
+
+
+def _retrieval(report: dict[str, Any]) -> str:
+    lines = ["\n## Retrieval\n", "![Coverage curves](results/retrieval.png)\n"]
+    for part in report["parts"]:
+        if part["split"] not in SHOWN:
+            continue
+        left = ", ".join(f"{count} {why}" for why, count in part["left_out"].items())
+        lines.append(
+            f"### {part['dataset']}, {part['split']}: n = {part['n']}, "
+            f"{part['conversations']} conversations (left out: {left or 'none'})\n"
+        )
+        lines.append("| ranking | group | n | recall@20 | " + " | ".join(f"complete@{k}" for k in KS)
+                     + " | AUC turns | AUC tokens | ms |")  # fmt: skip
+        lines.append("| --- " * 10 + "|")
+        for system in part["systems"]:
+            for group in system["groups"]:
+                if group["name"] not in _groups(part):
+                    continue
+                timed = f"{system['timing']['median_ms']:.2f}" if group["name"] == "overall" else ""
+                lines.append(
+                    f"| {system['system']} | {group['name']} | {group['n']} | "
+                    + f"{_percent(group['recall']['20'], wide=False)} | "
+                    + " | ".join(_percent(group["complete"][k], wide=k == "20") for k in KS)
+                    + f" | {_percent(group['turns']['auc'])} | {_percent(group['tokens']['auc'])}"
+                    + f" | {timed} |"
+                )
+        lines.append("")
+        for pair in part["pairs"]:
+            if pair["first"] in ("fusion", "lite"):
+                gap = pair["auc_turns"]["difference"]
+                behind = ", ".join(pair["behind_at"]) or "at no budget"
+                lines.append(
+                    f"- {pair['first']} over {pair['second']}: AUC {100 * gap['estimate']:+.1f} "
+                    f"[{100 * gap['low']:+.1f}, {100 * gap['high']:+.1f}]; behind {behind}."
+                )
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _groups(part: dict[str, Any]) -> tuple[str, ...]:
+    return ("overall", "multi-hop") if part["dataset"] == "locomo" else ("overall",)
+
+
+def _answers(reports: list[dict[str, Any]]) -> str:
+    lines = [
+        "\n## Answers of `lite`, scored by rule\n",
+        "| set | n | when: exact, gold turns viewed | answerable: answered | "
+        "unanswerable: not in memory | balanced accuracy | ms |",
+        "| --- " * 7 + "|",
+    ]
+    for report in reports:
+        lines.append(
+            f"| {report['dataset']}, {report['split']} | {report['n']} | "
+            + " | ".join(
+                _percent(report[key])
+                for key in ("when_found", "answered", "abstained", "balanced_accuracy")
+            )
+            + f" | {report['median_ms']:.0f} |"
+        )
+    lines.append(
+        "\nA when-question counts if the answer is LoCoMo's own after normalising dates. Unanswerable "
+        "are LoCoMo's category 5 and LongMemEval's `_abs`; balanced accuracy is the mean of the two "
+        "rates before it. Token F1 by category stands in results/answers.json: it is low for `lite`, "
+        "which answers with the stored words.\n"
+    )
+    return "\n".join(lines)
+
+
+def _speed(report: dict[str, Any]) -> str:
+    lines = [
+        "\n## Speed\n",
+        "One thread, synthetic text, 384-d vectors, two shared cores; compare within the run.\n",
+        "| store | banks | turns each | imported/s | vectors/s | MiB file | MiB RSS | first search ms |"
+        " median ms | p95 ms |",
+        "| --- " * 10 + "|",
+    ]
+    for row in report["rows"]:
+        lines.append(
+            f"| {row['target']} | {row['banks']} | {row['turns']} | {row['stored_per_second']:.0f} | "
+            f"{row['vectors_per_second']:.0f} | {row['file_mb']:.0f} | {row['rss_mb']:.0f} | "
+            f"{row['cold_ms']:.1f} | {row['median_ms']:.2f} | {row['p95_ms']:.2f} |"
+        )
+    lines.append("")
+    for name, times in report["times_faster"].items():
+        lines.append(f"- {name}: takes {times:.1f} times as long as evimem in the same run.")
+    if report["encode_ms"] is not None:
+        lines.append(
+            f"- Encoding one question with the default embedder: {report['encode_ms']:.1f} ms, on top "
+            "of the search and once per distinct question."
+        )
+    lines.append(
+        "- Searches return the hits with their texts; encoding the question is not included."
+    )
+    return "\n".join(lines) + "\n"
+
+
+def _manifest(report: dict[str, Any]) -> str:
+    lines = ["\n## What was run\n"]
+    lines += [f"- {key}: {value}" for key, value in report["manifest"].items()]
+    lines += [f"- note: {note}" for note in report["notes"]]
+    lines.append("\nAll intervals, categories, curves and hashes: [results/](results/).\n")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "out"))
