@@ -80,8 +80,14 @@ def test_case_p133_the_first_start_needs_no_network_and_no_home(tmp_path: Path) 
     env = {key: value for key, value in environ().items() if key not in ("HOME", "XDG_DATA_HOME")}
     done = subprocess.run(
         [sys.executable, "-c", ALONE, str(tmp_path / "data" / "m.evimem"), str(chat(tmp_path))],
-        env=env, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+        env=env,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == [2, [], True, 2, True]
     assert {path.name for path in tmp_path.iterdir()} == {"chat.jsonl", "data"}
@@ -90,9 +96,14 @@ def test_case_p133_the_first_start_needs_no_network_and_no_home(tmp_path: Path) 
 def as_nobody(bank: Path, source: Path, what: str = "") -> list[str]:
     done = subprocess.run(
         [sys.executable, "-c", AS_NOBODY, str(bank), str(source), what],
-        env={**environ(), "EVIMEM_EMBEDDER": "hash"}, cwd="/", capture_output=True, text=True,
-        timeout=60, check=False,
-    )  # fmt: skip
+        env={**environ(), "EVIMEM_EMBEDDER": "hash"},
+        cwd="/",
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
