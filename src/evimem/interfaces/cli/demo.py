@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import tempfile
 from importlib import resources
 from pathlib import Path
@@ -49,8 +50,8 @@ def demo(as_json: bool) -> None:
     show_import(console, receipt)
     for trace in traces:
         console.print(f"\n> {trace.question}", style="bold cyan", markup=False)
-        if trace.answer is not None:
-            show_answer(console, trace.answer, trace=trace)
+        if trace.answer is not None:  # its bank is gone by now, so no trace to point to
+            show_answer(console, dataclasses.replace(trace.answer, trace_id=""), trace=trace)
     console.print('\nYour own data: evimem import chats.zip, then evimem ask "..."', markup=False)
 
 

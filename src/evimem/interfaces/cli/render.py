@@ -60,8 +60,12 @@ def _cited(cited: Citation) -> str:
     return f'{cited.speaker}, {when(cited.said_at)} ({place}): "{cited.quote}"'
 
 
+def _short(text: str, limit: int = 60) -> str:
+    return text if len(text) <= limit else text[: limit - 3].rstrip() + "..."
+
+
 def _round_line(r: Round) -> str:
-    queries = "; ".join(f"{step.request.text!r}" for step in r.searches) or "no new query"
+    queries = "; ".join(repr(_short(s.request.text)) for s in r.searches) or "no new query"
     accepted = len(r.assessment.evidence) if r.assessment is not None else 0
     return (
         f"round {r.n}: searched {queries}: {len(r.candidates)} candidates, {accepted} new evidence"
