@@ -11,7 +11,7 @@ import pytest
 from evimem.model.evidence import EvidenceState, Question
 from evimem.model.turn import History, Role, Session, Turn
 from evimem.query.lite.answer import NOT_IN_MEMORY, LiteAnswerer
-from evimem.query.lite.answer_check import unsupported_words
+from evimem.query.lite.words import STOP_WORDS, WORD, key
 from evimem.query.memory_view import MemoryView
 from evimem.query.parts import Draft
 
@@ -376,11 +376,11 @@ def test_case_p086_the_friend_and_the_speaker_s_own_likes_are_still_known() -> N
     assert ask(FOOTBALL, "Does Ana love chess?").text.startswith("Yes")
 
 
-def test_case_p091_a_claim_that_its_quote_does_not_hold_is_noticed() -> None:
-    quote = "Mira adopted a cat in May."
-    assert unsupported_words("Mira adopted two dogs.", [quote]) == ("two", "dogs")
-    assert unsupported_words("A cat, adopted in May", [quote]) == ()
-    assert unsupported_words("2 cats", ["She has two cats"]) == ()
+def unheld(answer: str, quotes: Sequence[str]) -> list[str]:
+    """Words of an answer that stand in none of its quotes."""
+    held = {key(word) for quote in quotes for word in WORD.findall(quote)}
+    words = [word for word in WORD.findall(answer) if word.casefold() not in STOP_WORDS]
+    return [word for word in words if key(word) not in held]
 
 
 @pytest.mark.parametrize(
@@ -398,7 +398,7 @@ def test_case_p091_a_claim_that_its_quote_does_not_hold_is_noticed() -> None:
 def test_case_p091_every_word_of_an_extracted_answer_stands_in_its_quotes(question: str) -> None:
     draft = ask(PEOPLE, question)
     assert draft.status != "not_in_memory"
-    assert unsupported_words(draft.text, [item.quote for item in draft.support]) == ()
+    assert unheld(draft.text, [item.quote for item in draft.support]) == []
 
 
 @pytest.mark.parametrize(
