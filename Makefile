@@ -4,9 +4,10 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 DATA   ?= $(EVIMEM_DATA)
+MODEL  ?= smollm2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format bench bench-smoke doctor docs build clean
+.PHONY: help setup demo demo-llm llm-server test check format bench bench-smoke doctor docs build clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -21,6 +22,14 @@ setup: $(STAMP)  ## make the local environment (.venv) from the pinned constrain
 
 demo: $(STAMP)  ## import a small conversation and ask about it: no key, no server
 	$(BIN)/evimem demo
+
+demo-llm: $(STAMP)  ## the same path with a real, very small model on the CPU (98 MB, once)
+	$(BIN)/python dev/fetch_model.py smollm2 --server
+	$(BIN)/python dev/demo_llm.py $(ARGS)
+
+llm-server: $(STAMP)  ## serve a small model until Ctrl-C; MODEL=smollm2, qwen-0.5b or qwen-1.5b
+	$(BIN)/python dev/fetch_model.py $(MODEL) --server
+	$(BIN)/python dev/serve_model.py --model $(MODEL) $(ARGS)
 
 test: $(STAMP)  ## the whole test suite
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)

@@ -53,7 +53,7 @@ def viewed(question: Question, view: BankView) -> EvidenceState:
     for number in range(1, ROUNDS + 1):
         steps = tuple(
             SearchStep(request=p.request, why=p.why, hits=view.search(p.request))
-            for p in LiteProposer().propose(state, view)
+            for p in LiteProposer().propose(state, view).searches
         )
         shown = LitePackager().package(steps, state, view)
         state = EvidenceState(

@@ -8,11 +8,11 @@ from typing import Self
 
 from evimem._version import __version__
 from evimem.engine import memory as engine
-from evimem.ports import Embedder
+from evimem.ports import Embedder, Models
 from evimem.settings import Settings
 from evimem.storage.sqlite import SqliteStore
 
-__all__ = ["Memory", "SystemClock", "build_embedder"]
+__all__ = ["Memory", "SystemClock", "build_embedder", "build_models"]
 
 
 class SystemClock:
@@ -33,6 +33,7 @@ class Memory(engine.Memory):
         *,
         bank: str | None = None,
         embedder: Embedder | str | None = None,
+        models: Models | None = None,
         read_only: bool = False,
     ) -> Self:
         """Opens a bank file, and makes it if there is none.
@@ -43,23 +44,33 @@ class Memory(engine.Memory):
             bank: the bank that calls use where they name none; by default EVIMEM_BANK or "default".
             embedder: "local" (default), "none", "hash", "endpoint", "st:<model>", or an object of
                 your own that implements `evimem.ports.Embedder`.
+            models: chat models of your own that implement `evimem.ports.Models`; by default those
+                that EVIMEM_LLM_URL or the file EVIMEM_MODELS name.
             read_only: search and ask without writing anything.
 
         Raises:
             SettingsError: a setting has a bad value.
+            MissingExtra: the settings name a model, and the extra `llm` is not installed.
             NotABank, SchemaTooNew, BankCorrupt: the file cannot be used; it is left untouched.
         """
         named = embedder if isinstance(embedder, str) else None
         settings = Settings.load(path=path, bank=bank, embedder=named)
         own = None if embedder is None or isinstance(embedder, str) else embedder
-        return cls.from_settings(settings, embedder=own, read_only=read_only)
+        return cls.from_settings(settings, embedder=own, models=models, read_only=read_only)
 
     @classmethod
     def from_settings(
-        cls, settings: Settings, *, embedder: Embedder | None = None, read_only: bool = False
+        cls,
+        settings: Settings,
+        *,
+        embedder: Embedder | None = None,
+        models: Models | None = None,
+        read_only: bool = False,
     ) -> Self:
-        """A memory from resolved settings."""
+        """A memory from resolved settings. Raises as `open` does."""
         clock = SystemClock()
+        models = models if models is not None else build_models(settings)
+        told = {} if models is None else models.describe()
         store = SqliteStore.open(
             settings.path,
             clock=clock,
@@ -70,6 +81,7 @@ class Memory(engine.Memory):
             store,
             clock=clock,
             embedder=embedder if embedder is not None else build_embedder(settings),
+            models=models,
             bank=settings.bank,
             tz=settings.tz,
             secrets=settings.secrets,
@@ -78,6 +90,7 @@ class Memory(engine.Memory):
                 "path set by": settings.path_from,
                 "version": __version__,
                 "sqlite": store.sqlite_version,
+                **{f"model for {slot}": words for slot, words in told.items()},
             },
         )
 
@@ -112,3 +125,38 @@ def build_embedder(settings: Settings) -> Embedder | None:
     from evimem.embed.local import LocalEmbedder
 
     return LocalEmbedder()
+
+
+def build_models(settings: Settings) -> Models | None:
+    """The chat models that the settings name; None if they name none. Nothing is called.
+
+    Raises:
+        MissingExtra: the extra `llm` is not installed.
+    """
+    if settings.models is None:
+        return None
+    from evimem.llm.endpoints import chat_model
+    from evimem.llm.pool import Endpoint, ModelPool
+    from evimem.llm.pricing import Price
+
+    endpoints = []
+    for one in settings.models.endpoints:
+        model = chat_model(one)
+        price = None
+        if one.price_in is not None and one.price_out is not None:
+            price = Price(tokens_in=one.price_in, tokens_out=one.price_out)
+        endpoints.append(
+            Endpoint(
+                name=one.name,
+                model=model,
+                parallel=one.parallel,
+                price=price,
+                strategy=model.describe(),
+            )
+        )
+    return ModelPool(
+        endpoints,
+        slots=settings.models.roles,
+        max_calls=settings.models.max_calls,
+        max_tokens=settings.models.max_tokens,
+    )

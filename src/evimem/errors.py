@@ -10,7 +10,21 @@ The first split tells whose move it is::
     │   ├── UnsafeArchive         an archive breaks a safety limit
     │   └── NotFound              no such turn, session, bank or trace in this bank
     ├── ProviderError         something outside (a model, an endpoint) failed
-    │   └── EmbedderError         the embedder failed, or its weights are not the pinned ones
+    │   ├── EmbedderError         the embedder failed, or its weights are not the pinned ones
+    │   └── ModelError            a call of a chat model failed
+    │       ├── ModelAuthError        the key is missing, wrong or not allowed
+    │       ├── RateLimited           too many calls or no quota; carries Retry-After
+    │       ├── ModelServerError      the server failed, is not there, or sent no usable body
+    │       ├── ModelTimeout          no reply in time
+    │       ├── BadModelRequest       the server refused the request as it stands
+    │       ├── PromptTooLong         the prompt does not fit the context, or was cut in silence
+    │       └── ReplyError            a reply came and cannot be used; carries it
+    │           ├── EmptyReply            there are no words in it
+    │           ├── RefusedReply          the model declined
+    │           ├── TruncatedReply        it ended at the token ceiling; carries what was complete
+    │           ├── SchemaEcho            it repeats the schema instead of filling it in
+    │           └── InvalidReply          it is no JSON, or does not fit the schema
+    ├── BudgetExceeded        the ceiling of calls or tokens of this operation is reached
     ├── StorageError          the bank's file or server failed
     │   ├── NotABank              the file exists and is not an evimem bank
     │   ├── SchemaTooNew          the file was written by a newer evimem
@@ -28,22 +42,36 @@ Messages say what was wrong, show the value, and say what to do.
 from __future__ import annotations
 
 __all__ = [
+    "BadModelRequest",
     "BankCorrupt",
     "BankLocked",
     "BankReadOnly",
+    "BudgetExceeded",
     "DiskFull",
     "EmbedderError",
     "EmbedderMismatch",
+    "EmptyReply",
     "EvimemError",
     "ImportFormatError",
+    "InvalidReply",
     "ItemError",
     "MissingExtra",
+    "ModelAuthError",
+    "ModelError",
+    "ModelServerError",
+    "ModelTimeout",
     "NotABank",
     "NotFound",
+    "PromptTooLong",
     "ProviderError",
+    "RateLimited",
+    "RefusedReply",
+    "ReplyError",
+    "SchemaEcho",
     "SchemaTooNew",
     "SettingsError",
     "StorageError",
+    "TruncatedReply",
     "UnsafeArchive",
     "UsageError",
     "VectorsDamaged",
@@ -85,6 +113,97 @@ class ProviderError(EvimemError):
 
 class EmbedderError(ProviderError):
     """The embedder failed, or its weights are not the pinned ones."""
+
+
+class ModelError(ProviderError):
+    """A call of a chat model failed. The message names the endpoint, never its key."""
+
+
+class ModelAuthError(ModelError):
+    """The key is missing, wrong, or not allowed to use the model."""
+
+
+class RateLimited(ModelError):
+    """Too many calls, or no quota left."""
+
+    def __init__(
+        self, message: str, *, retry_after: float | None = None, quota: bool = False
+    ) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+        """Seconds that the server asks to wait; None if it says nothing."""
+        self.quota = quota
+        """True: no quota or credit is left, so waiting does not help."""
+
+
+class ModelServerError(ModelError):
+    """The server failed, cannot be reached, or sent a body that is no reply. Worth a retry."""
+
+    def __init__(
+        self, message: str, *, retry_after: float | None = None, unreachable: bool = False
+    ) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+        """Seconds that the server asks to wait; None if it says nothing."""
+        self.unreachable = unreachable
+        """True: there was no connection, or it broke off."""
+
+
+class ModelTimeout(ModelError):
+    """No reply came in time. Worth a retry."""
+
+
+class BadModelRequest(ModelError):
+    """The server refuses the request as it stands: an unknown model, an unknown field."""
+
+
+class PromptTooLong(ModelError):
+    """The prompt does not fit the model's context, or the server cut it without saying so."""
+
+    def __init__(self, message: str, *, tokens_in: int = 0, tokens_out: int = 0) -> None:
+        super().__init__(message)
+        self.tokens_in = tokens_in
+        """Prompt tokens that the server counted in a reply that had to be thrown away; else 0."""
+        self.tokens_out = tokens_out
+        """Tokens that it generated for that reply; else 0."""
+
+
+class ReplyError(ModelError):
+    """A reply came and cannot be used."""
+
+    def __init__(self, message: str, *, raw: str = "") -> None:
+        super().__init__(message)
+        self.raw = raw
+        """The reply as it came."""
+
+
+class EmptyReply(ReplyError):
+    """There are no words in the reply."""
+
+
+class RefusedReply(ReplyError):
+    """The model declined to answer. Asking again in the same words is of no use."""
+
+
+class TruncatedReply(ReplyError):
+    """The reply ended at the token ceiling: shorten the input or raise `max_tokens`."""
+
+    def __init__(self, message: str, *, raw: str = "", data: object = None) -> None:
+        super().__init__(message, raw=raw)
+        self.data = data
+        """What of the reply was complete and fits the schema; None if nothing does."""
+
+
+class SchemaEcho(ReplyError):
+    """The reply repeats the schema instead of filling it in."""
+
+
+class InvalidReply(ReplyError):
+    """The reply is no JSON, or does not fit the schema; the message says where."""
+
+
+class BudgetExceeded(EvimemError):
+    """The ceiling of calls or tokens of this operation is reached; nothing more was sent."""
 
 
 class StorageError(EvimemError):

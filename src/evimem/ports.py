@@ -1,7 +1,8 @@
 """What the core needs from outside, as narrow protocols over values.
 
 `Store` carries rows and a change feed only and knows no ranking; `Embedder` turns texts into
-vectors; `Clock` says what time it is. The same contract tests run on every implementation.
+vectors; `ChatModel` answers a prompt, and `Models` hands one out per role under a budget; `Clock`
+says what time it is. The same contract tests run on every implementation.
 """
 
 from __future__ import annotations
@@ -11,23 +12,29 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from evimem.model.chat import ChatReply, ChatRequest, ModelCall, Role
 from evimem.model.item import Item, Kind, Link, LinkRole
 from evimem.model.turn import Session, Turn
 from evimem.trace import Trace
 
 __all__ = [
     "BankStats",
+    "BuildRecord",
+    "BuildStatus",
     "Change",
     "Changes",
+    "ChatModel",
     "Clock",
     "Embedder",
     "EraseReceipt",
     "FloatArray",
+    "ModelSession",
+    "Models",
     "NewEntry",
     "Pending",
     "Problem",
@@ -77,6 +84,98 @@ class Embedder(Protocol):
             EmbedderError: the model failed; nothing is returned in part.
         """
         ...
+
+
+class ChatModel(Protocol):
+    """One model behind one role. Wrappers (retry, budget, cache, ...) have the same face."""
+
+    @property
+    def model_id(self) -> str:
+        """The model asked, as in "qwen3-30b@http://127.0.0.1:8080/v1"; part of cache keys."""
+        ...
+
+    @property
+    def window(self) -> int:
+        """Tokens of prompt and reply together that it takes; 0 if unknown."""
+        ...
+
+    def chat(self, request: ChatRequest) -> ChatReply:
+        """The reply to one request. With a schema, `data` of the reply is valid by it.
+
+        Raises:
+            ModelError: the call failed; see its subclasses for whose move it is.
+            BudgetExceeded: the operation's ceiling is reached; nothing was sent.
+        """
+        ...
+
+
+class ModelSession(Protocol):
+    """The models of one operation (a question, a build): one budget, one ledger.
+
+    Safe to use from several threads.
+    """
+
+    def model(self, role: Role, *, slot: str = "") -> ChatModel:
+        """The model for a role.
+
+        Args:
+            role: what the calls are for.
+            slot: the key of the settings that names the endpoint where it is not the role's own
+                (recipe mera-small plans with the slot "plan-small").
+
+        Raises:
+            SettingsError: no endpoint is set for it; the message says how to set one.
+        """
+        ...
+
+    @property
+    def calls(self) -> Sequence[ModelCall]:
+        """Every attempt so far, in the order finished: failed, discarded and replayed ones too."""
+        ...
+
+
+class Models(Protocol):
+    """All endpoints that the settings name."""
+
+    def session(
+        self, *, max_calls: int | None = None, max_tokens: int | None = None
+    ) -> ModelSession:
+        """A session under a budget: the smaller of what is asked and the operator's ceiling.
+
+        The last call's worth of a question's budget is kept for the role `answer`.
+        """
+        ...
+
+    def describe(self) -> Mapping[str, str]:
+        """Role or slot -> model, endpoint and strategy in words, for `doctor`; no keys."""
+        ...
+
+
+BuildStatus = Literal["done", "fallback", "refused", "failed"]
+"""done: facts (or none) came out; fallback: the reply was unusable twice and the turn stands as
+one flagged fact; refused: the model declined; failed: the provider failed, worth a retry."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildRecord:
+    """What a builder did with one turn. Erased with the turn."""
+
+    turn_id: str
+    """The turn."""
+    builder: str
+    """Which builder, such as "facts"."""
+    key: str
+    """Hash of model, prompt and everything sent: another key means that it must be done again."""
+    status: BuildStatus
+    """What came of it."""
+    items: int = 0
+    """Items stored."""
+    attempts: int = 1
+    """Calls made for it, over all runs."""
+    detail: str = ""
+    """Why, for every status but a plain done."""
+    raw: str = ""
+    """The last unusable reply, shortened; empty where the reply was used."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +253,7 @@ class Row:
     tokens: TokenArray
     """Token ids in order, shape (length,)."""
     parents: tuple[str, ...] = ()
-    """Ids of the turns an item is linked to; empty for turns."""
+    """Ids of the turns an item is openly linked to (hidden links left out); empty for turns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,7 +317,7 @@ class Pending:
     item_id: str
     """Its id."""
     text: str
-    """The text to embed (the entry's body)."""
+    """The text to embed (a turn's body; of an item, its keywords and topics too)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -280,7 +379,8 @@ class Reader(Protocol):
         ...
 
     def resolve(self, ref: str) -> str | None:
-        """The id for a turn id, item id or source id ("D1:3"); None if there is none.
+        """The id for a turn id, item id or source id ("D1:3"); None if there is none. Where a turn
+        and what was built from it share a source id, the turn is meant.
 
         Raises:
             UsageError: several entries share that source id; the message lists them.
@@ -304,7 +404,7 @@ class Reader(Protocol):
         ...
 
     def derived(self, ids: Sequence[str]) -> dict[str, list[str]]:
-        """Ids of live items that link to each id."""
+        """Ids of live items that openly link to each id (hidden links left out)."""
         ...
 
     def history(self, item_id: str) -> list[Change]:
@@ -317,6 +417,10 @@ class Reader(Protocol):
 
     def embedder(self) -> tuple[str, int] | None:
         """Model id and dimension of the bank's vectors; None before the first one."""
+        ...
+
+    def builds(self, builder: str) -> dict[str, BuildRecord]:
+        """What a builder did so far, by turn id."""
         ...
 
     def traces(self, limit: int = 20) -> list[Trace]:
@@ -388,18 +492,24 @@ class Writer(Reader, Protocol):
         ...
 
     def erase(self, ids: Sequence[str]) -> EraseReceipt:
-        """Delete entries for good, with everything derived from them alone.
+        """Delete entries for good, with everything derived from them alone, and with every fact
+        whose prompt showed one of them (a hidden link).
 
         Absent ids are passed over. `scrubbed` is False until `Store.scrub` ran after the commit.
         """
         ...
 
     def clear_past(self, ids: Sequence[str], *, traces: Sequence[str] = ()) -> EraseReceipt:
-        """Leave no earlier text of entries that stay: blank their change log, delete the traces
-        that quote them, and delete the named traces.
+        """Leave no earlier text of entries that stay: blank their change log and what builders
+        kept of replies, delete the traces that quote them, and delete the named traces.
 
         Absent ids are passed over. `scrubbed` is False until `Store.scrub` ran after the commit.
         """
+        ...
+
+    def put_builds(self, records: Iterable[BuildRecord]) -> None:
+        """Keep what a builder did, one record per turn and builder; a later one replaces it.
+        Records of turns erased meanwhile are passed over."""
         ...
 
     def put_trace(self, trace: Trace) -> bool:

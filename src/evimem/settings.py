@@ -16,6 +16,24 @@ Order of precedence: an argument or flag, then the environment, then the default
     EVIMEM_SECRETS              redact | warn | keep: keys and passwords in what is stored
                                 (default: redact)
     EVIMEM_SYNCHRONOUS          FULL: a power cut loses nothing committed; NORMAL: faster bulk
+
+One model endpoint for every role (docs/models.md has more):
+
+    EVIMEM_LLM_MODEL            model name at the server; setting it turns models on
+    EVIMEM_LLM_KIND             openai (and all who speak its dialect) | anthropic | ollama
+                                (default: openai)
+    EVIMEM_LLM_URL              base URL               (default: the provider's own)
+    EVIMEM_LLM_KEY              its key (never shown)
+    EVIMEM_LLM_CONTEXT          the model's window in tokens
+    EVIMEM_LLM_TIMEOUT          seconds for a whole reply  (default: 120)
+    EVIMEM_LLM_PARALLEL         calls at a time, at most   (default: 4)
+    EVIMEM_LLM_STRATEGY         auto | native | json | prompt: how to ask for JSON (default: auto)
+
+Several endpoints, and the ceilings of either way:
+
+    EVIMEM_MODELS               a TOML file of endpoints and roles, instead of the above
+    EVIMEM_LLM_MAX_CALLS        calls per question, at most   (default: 60)
+    EVIMEM_LLM_MAX_TOKENS       tokens per question, at most  (default: 200000)
 """
 
 from __future__ import annotations
@@ -28,6 +46,7 @@ from typing import Literal, cast, get_args
 
 from evimem.engine.redaction import SecretsMode
 from evimem.errors import SettingsError
+from evimem.llm.endpoints import ModelSettings, endpoint, models_from_toml
 from evimem.model.bank import bank_name
 from evimem.model.zone import parse_zone
 
@@ -66,6 +85,8 @@ class Settings:
     """Durability of a commit."""
     data: Path | None = None
     """Folder of benchmark files."""
+    models: ModelSettings | None = None
+    """Model endpoints, roles and ceilings; None: no model is set."""
 
     @staticmethod
     def load(
@@ -97,6 +118,7 @@ class Settings:
             secrets=_secrets(env),
             synchronous=_synchronous(env),
             data=Path(env["EVIMEM_DATA"]) if env.get("EVIMEM_DATA") else None,
+            models=_models(env),
         )
         settings._check()
         return settings
@@ -162,3 +184,39 @@ def _synchronous(env: Mapping[str, str]) -> Synchronous:
     if value == "NORMAL":
         return "NORMAL"
     raise SettingsError(f"EVIMEM_SYNCHRONOUS is {value!r}: use FULL or NORMAL")
+
+
+_LLM = ("kind", "url", "model", "context", "timeout", "parallel", "strategy")
+_LLM_OTHERS = ("key", "max_calls", "max_tokens")
+
+
+def _models(env: Mapping[str, str]) -> ModelSettings | None:
+    """The endpoints of EVIMEM_MODELS, or the one of EVIMEM_LLM_*; None if neither is set."""
+    max_calls = _number(env, "EVIMEM_LLM_MAX_CALLS", 60)
+    max_tokens = _number(env, "EVIMEM_LLM_MAX_TOKENS", 200_000)
+    for name in env:
+        known = name.removeprefix("EVIMEM_LLM_").lower() in (*_LLM, *_LLM_OTHERS)
+        if name.startswith("EVIMEM_LLM_") and not known:
+            names = ", ".join(f"EVIMEM_LLM_{each.upper()}" for each in (*_LLM, *_LLM_OTHERS))
+            raise SettingsError(f"{name} is not known: use {names}")
+    values = {name: env.get(f"EVIMEM_LLM_{name.upper()}", "") for name in _LLM}
+    key = env.get("EVIMEM_LLM_KEY", "").strip()
+    given = [f"EVIMEM_LLM_{name.upper()}" for name, value in values.items() if value]
+    given += ["EVIMEM_LLM_KEY"] if key else []
+    file = env.get("EVIMEM_MODELS")
+    if file and given:
+        raise SettingsError(
+            f"EVIMEM_MODELS and {given[0]} are both set: keep the file, or the EVIMEM_LLM_* ones"
+        )
+    if file:
+        path = Path(file).expanduser()
+        return models_from_toml(path, env, max_calls=max_calls, max_tokens=max_tokens)
+    if not given:
+        return None
+    if not values["model"]:
+        raise SettingsError(
+            f"{given[0]} is set and EVIMEM_LLM_MODEL is not: name the model that the server has"
+        )
+    one = endpoint("llm", values, setting="EVIMEM_LLM", key=key)
+    roles = {"default": one.name}
+    return ModelSettings(endpoints=(one,), roles=roles, max_calls=max_calls, max_tokens=max_tokens)

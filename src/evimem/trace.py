@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evimem.model.answer import Answer, Usage
+from evimem.model.chat import ModelCall
 from evimem.model.codec import from_json, to_json
-from evimem.model.evidence import Assessment, Candidate, StopReason
+from evimem.model.evidence import Assessment, Candidate, Plan, StopReason
+from evimem.model.graph import EvidenceGraph
 from evimem.model.search import Hit, SearchRequest
 
 __all__ = ["Round", "SearchStep", "Trace"]
@@ -47,6 +49,13 @@ class Round:
     """Ids of candidates that the caller's budget left unread, in order."""
     seconds: float = 0.0
     """Wall time of the round."""
+    plan: Plan | None = None
+    """What the planner said, where the recipe has one."""
+    calls: tuple[ModelCall, ...] = ()
+    """Every attempt to call a model, in order, with the reply as it came."""
+    gained: int = 0
+    """New pieces of evidence and new elements of the graph (closed-off directions that are merely
+    exhausted do not count)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +86,20 @@ class Trace:
     """Code, embedder, analyzer and fusion versions."""
     usage: Usage = field(default_factory=Usage)
     """What it cost in all."""
+    seeds: EvidenceGraph | None = None
+    """The evidence graph before the first round, where the recipe keeps one."""
+    notes: tuple[str, ...] = ()
+    """What had to be mapped or left out to get it, each with its reason."""
+    opening: tuple[ModelCall, ...] = ()
+    """Model calls before the first round."""
+    closing: tuple[ModelCall, ...] = ()
+    """Model calls for the answer."""
+
+    @property
+    def calls(self) -> tuple[ModelCall, ...]:
+        """Every model call, in order."""
+        inner = (call for r in self.rounds for call in r.calls)
+        return (*self.opening, *inner, *self.closing)
 
     @property
     def viewed(self) -> tuple[str, ...]:
@@ -99,8 +122,11 @@ class Trace:
     def item_ids(self) -> frozenset[str]:
         """Every stored thing that this trace quotes; erasing one of them erases the trace."""
         hits = {h.item_id for r in self.rounds for s in r.searches for h in s.hits}
+        shown = {
+            one for r in self.rounds for c in r.candidates for one in (c.item_id, *c.refs, *c.items)
+        }
         cited = {c.turn_id for c in self.answer.citations} if self.answer is not None else set()
-        return frozenset(hits | set(self.viewed) | cited)
+        return frozenset(hits | shown | cited)
 
     def fate(self, item_id: str) -> tuple[str, ...]:
         """What became of one turn, a line per round: not retrieved, its ranks, the decision."""

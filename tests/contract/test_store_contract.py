@@ -16,7 +16,7 @@ from evimem.model.evidence import Candidate
 from evimem.model.item import DerivedKind, Item, Link
 from evimem.model.search import Hit, SearchRequest
 from evimem.model.turn import Session, Turn
-from evimem.ports import NewEntry, Row, Store, VectorRow
+from evimem.ports import BuildRecord, NewEntry, Row, Store, VectorRow
 from evimem.trace import Round, SearchStep, Trace
 
 BANK = "default"
@@ -652,6 +652,127 @@ def test_a_trace_of_something_erased_meanwhile_is_not_kept(store: Store) -> None
         assert not writer.put_trace(trace_of("q1", "t2", "t1"))
     with store.read(BANK) as reader:
         assert reader.traces() == []
+
+
+# -- what builders did ------------------------------------------------------------------------
+
+
+def built(turn_id: str, **more: Any) -> BuildRecord:
+    """A record of the builder of facts."""
+    given: dict[str, Any] = {"builder": "facts", "key": "k1", "status": "done", **more}
+    return BuildRecord(turn_id=turn_id, **given)
+
+
+def fact(item_id: str, parent: str, *shown: str, text: str = "a fact", **more: Any) -> Item:
+    """A fact of one turn whose prompt showed others too."""
+    links = [Link(role="source", target=one, hidden=True) for one in shown]
+    parents = (Link(role="parent", target=parent), *links)
+    return Item(item_id=item_id, kind="fact", text=text, links=parents, **more)
+
+
+def builds(store: Store, builder: str = "facts", bank: str = BANK) -> dict[str, BuildRecord]:
+    with store.read(bank) as reader:
+        return reader.builds(builder)
+
+
+def test_what_a_builder_did_comes_back_and_a_later_record_replaces_it(store: Store) -> None:
+    put(store, turn("t1"), turn("t2", index=1), item("f1", ["t1"]))
+    first = built("t1", status="failed", detail="no reply", raw="half a", attempts=2)
+    other = built("t1", builder="episodes", status="refused")
+    with store.write(BANK) as writer:
+        generation = writer.generation()
+        writer.put_builds([first, other, built("t2", items=3), built("absent"), built("f1")])
+        assert writer.builds("facts") == {"t1": first, "t2": built("t2", items=3)}
+        assert writer.generation() == generation, "nothing that is searched has changed"
+    assert builds(store, "episodes") == {"t1": other}
+    assert builds(store, "nobody") == builds(store, bank="unknown") == {}
+    later = built("t1", key="k2", status="fallback", items=1, attempts=3)
+    with store.write(BANK) as writer:
+        writer.put_builds([later])
+    assert builds(store)["t1"] == later
+
+
+def test_a_record_stays_with_a_turn_that_changes_and_goes_with_one_that_is_erased(
+    store: Store,
+) -> None:
+    put(store, turn("t1"), turn("t2", index=1))
+    with store.write(BANK) as writer:
+        writer.put_builds([built("t1"), built("t2")])
+    put(store, turn("t1", "other words"))
+    assert set(builds(store)) == {"t1", "t2"}
+    _erase(store, "t1")
+    assert set(builds(store)) == {"t2"}
+    put(store, turn("t1"))
+    assert set(builds(store)) == {"t2"}
+
+
+def test_records_that_fail_together_leave_nothing(store: Store) -> None:
+    put(store, turn("t1"))
+    with store.write(BANK) as writer:
+        with pytest.raises(UsageError, match="lone surrogate"):
+            writer.put_builds([built("t1"), built("t1", raw="\ud800")])
+        assert writer.builds("facts") == {}
+
+
+def test_a_fact_goes_with_any_turn_that_its_prompt_showed(store: Store) -> None:
+    put(store, *(turn(f"t{i}", index=i) for i in range(4)))
+    put(store, fact("f1", "t1", "t0"), fact("f2", "t2", "t0", "t1"), fact("f3", "t3", "t2"))
+    put(store, item("e1", ["f2", "f3"], kind="episode"))
+    put(store, Item(item_id="r1", kind="record", text="r", links=(
+        Link(role="source", target="t0", hidden=True), Link(role="source", target="t3"),
+    )))  # fmt: skip
+    receipt = _erase(store, "t0")
+    assert set(receipt.items) == {"f1", "f2"}
+    assert set(receipt.unlinked) == {"e1", "r1"}
+    receipt = _erase(store, "t3")
+    assert set(receipt.items) == {"f3", "e1", "r1"}
+    put(store, fact("f4", "t2", "t1"))
+    assert _erase(store, "t2").items == ("f4",), "a turn that was only shown keeps no fact"
+
+
+def test_open_links_alone_make_a_parent(store: Store) -> None:
+    put(store, turn("t0"), turn("t1", index=1), fact("f1", "t1", "t0"))
+    assert rows(store)["f1"].parents == ("t1",)
+    put(store, turn("t2", index=2), fact("f2", "t2", "t1"))
+    with store.read(BANK) as reader:
+        generation = reader.generation()
+        assert reader.derived(["t0", "t1"]) == {"t0": [], "t1": ["f1"]}
+        assert [link.target for link in reader.links(["f1"])["f1"]] == ["t1", "t0"]
+    put(store, fact("f2", "t2", "t1", text="again"))
+    with store.read(BANK) as reader:
+        assert [row.parents for row in reader.changes(generation).rows] == [("t2",)]
+
+
+def test_a_source_id_means_the_turn_where_facts_share_it(store: Store) -> None:
+    put(store, turn("t1", source_id="D1:1"))
+    put(store, fact("f1", "t1", source_id="D1:1"), fact("f2", "t1", source_id="D1:1"))
+    put(store, item("f3", ["t1"], source_id="mem0:7"))
+    with store.read(BANK) as reader:
+        assert reader.resolve("D1:1") == "t1"
+        assert reader.resolve("mem0:7") == "f3"
+    put(store, turn("t2", source_id="D1:1", index=1))
+    with store.read(BANK) as reader, pytest.raises(UsageError, match=r"2 entries.*\(t1, t2\)"):
+        reader.resolve("D1:1")
+
+
+def test_mera_5_keywords_and_topics_are_embedded_and_new_ones_need_a_new_vector(
+    store: Store,
+) -> None:
+    attrs = {"keywords": ["parrot", "Kiwi"], "topics": ["pets"]}
+    put(store, turn("t1", "mine"), fact("f1", "t1", text="Ana has a parrot", attrs=attrs))
+    put(store, fact("f2", "t1", text="imported", attrs={"note": "x"}))
+    with store.read(BANK) as reader:
+        assert [p.text for p in reader.pending("m")] == [
+            "mine", "Ana has a parrot parrot Kiwi pets", "imported",
+        ]  # fmt: skip
+        assert [value.body for value in reader.get(["f1"])] == ["Ana has a parrot"]
+    embed(store, "t1", "f1", "f2")
+    put(store, fact("f2", "t1", text="imported", attrs={"note": "y"}))
+    with store.read(BANK) as reader:
+        assert reader.pending("m") == []
+    put(store, fact("f1", "t1", text="Ana has a parrot", attrs={**attrs, "topics": ["birds"]}))
+    with store.read(BANK) as reader:
+        assert [p.text for p in reader.pending("m")] == ["Ana has a parrot parrot Kiwi birds"]
 
 
 # -- banks ------------------------------------------------------------------------------------

@@ -67,3 +67,22 @@ def test_bench_without_data_says_where_to_name_it(
     assert "--data PATH" in result.stderr
     nothing = bench("retrieval", "--data", str(tmp_path / "nowhere"), code=2)
     assert "nowhere" in nothing.stderr
+
+
+@pytest.mark.data
+def test_bench_qemem_sets_the_spaces_beside_a_single_list(data_dir: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    shown = bench("qemem", "--data", tuned(data_dir), "--out", str(out)).stdout
+    assert "qemem - matched" in shown
+    report = json.loads((out / "qemem.json").read_text(encoding="utf-8"))
+    assert report["kind"] == "qemem"
+    assert (out / "qemem.svg").read_text(encoding="utf-8").startswith("<?xml")
+
+
+@pytest.mark.data
+def test_bench_qemem_needs_an_embedder(
+    monkeypatch: pytest.MonkeyPatch, data_dir: Path, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("EVIMEM_EMBEDDER", "none")
+    said = bench("qemem", "--data", tuned(data_dir), "--out", str(tmp_path), code=2).output
+    assert "EVIMEM_EMBEDDER" in said

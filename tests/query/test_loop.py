@@ -23,9 +23,9 @@ from evimem.model.evidence import (
 )
 from evimem.model.search import SearchRequest
 from evimem.model.turn import History
-from evimem.query.loop import RunInput, run
+from evimem.query.loop import RunInput, grown, run
 from evimem.query.memory_view import MemoryView
-from evimem.query.parts import BankView, Draft, Proposal, Recipe
+from evimem.query.parts import BankView, Draft, Proposal, Proposed, Recipe
 from evimem.trace import Round, SearchStep, Trace
 
 WORDS = "Mira adopted a cat in May."
@@ -37,9 +37,9 @@ class Scripted:
 
     draft: Draft
 
-    def propose(self, state: EvidenceState, view: BankView) -> tuple[Proposal, ...]:
+    def propose(self, state: EvidenceState, view: BankView) -> Proposed:
         request = SearchRequest(text=f"cat {state.round}", k=5)
-        return (Proposal(request=request, why="scripted"),)
+        return Proposed(searches=(Proposal(request=request, why="scripted"),))
 
     def package(
         self, steps: Sequence[SearchStep], state: EvidenceState, view: BankView
@@ -85,6 +85,7 @@ def answered(view: MemoryView, *support: EvidenceItem, **given: int) -> Trace:
         stop=part,
         answerer=part,
         max_rounds=2,
+        updater=grown,
     )
     start = RunInput(
         question=Question(text="What did Mira adopt?"), bank="b", trace_id="q", created_at=""

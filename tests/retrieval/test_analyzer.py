@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evimem.retrieval.analyzer import Trait, analyze, token_id, tokens_of, words_of
+from evimem.model.item import Item, Link
+from evimem.model.turn import Turn
+from evimem.retrieval.analyzer import Trait, analyze, analyze_entry, token_id, tokens_of, words_of
 from evimem.retrieval.query import make_query
 from evimem.retrieval.stemmer import stem
 
@@ -116,3 +118,25 @@ def test_a_word_of_a_megabyte_is_one_token() -> None:
     assert len(analyze("x" * 1_000_000).tokens) == 1
     assert len(analyze("中" * 100_000).tokens) == 99_999
     assert time.perf_counter() - started < 5
+
+
+def test_mera_5_keywords_and_topics_of_an_item_are_searched_and_its_text_alone_has_traits() -> None:
+    links = (Link(role="parent", target="t1"),)
+    attrs = {"keywords": ["Kiwi?"], "topics": ["pets"]}
+    plain = Item(item_id="f1", kind="fact", text="Ana has a parrot", links=links)
+    tagged = Item(item_id="f1", kind="fact", text="Ana has a parrot", links=links, attrs=attrs)
+    built = Item(
+        item_id="f1", kind="fact", text="Ana has a parrot", links=links,
+        attrs={**attrs, "builder": "facts"},
+    )  # fmt: skip
+    words = analyze("Ana has a parrot Kiwi pets").tokens
+    assert np.array_equal(analyze_entry(plain).tokens, analyze("Ana has a parrot").tokens)
+    assert np.array_equal(analyze_entry(tagged).tokens, words)
+    assert (analyze_entry(plain).traits, analyze_entry(tagged).traits) == (0, 0)
+    assert analyze_entry(built).traits == Trait.BUILT
+    turn = Turn(
+        turn_id="t1", session_id="s", index=0, speaker="Ana", role="person", text="Who?",
+        caption="a cat", attrs=attrs,
+    )  # fmt: skip
+    assert np.array_equal(analyze_entry(turn).tokens, analyze(turn.body).tokens)
+    assert analyze_entry(turn).traits == analyze(turn.body).traits

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from evimem.model.search import Exclusion, Filters, SearchRequest
+from evimem.retrieval.analyzer import Trait
 from evimem.retrieval.query import make_query
 from evimem.retrieval.search import search
 
@@ -103,6 +105,34 @@ def test_mera_17_an_excluded_parent_takes_its_facts_with_it(kit: Any) -> None:
         exclusion=Exclusion(parents=frozenset({"t0"})),
     )
     assert ids(search(index, request, make_query("kayak"))) == ["t3"]
+
+
+@pytest.mark.parametrize("ranker", ["fusion", "rrf", "bm25", "dense", "mmr"])
+def test_underived_leaves_out_what_was_built_and_nothing_else_and_changes_no_score(
+    kit: Any, ranker: Any
+) -> None:
+    turns = [kit.row(n, text) for n, text in enumerate(TEXTS)]
+    outside = kit.row(20, "Ann owns a kayak", kind="fact", parents=("t0",))
+    built = [
+        replace(row, traits=row.traits | Trait.BUILT)
+        for row in (
+            kit.row(21, "the kayak is on the lake", kind="fact", parents=("t0",)),
+            kit.row(22, "kayak kayak", kind="episode", parents=("t0",)),
+        )
+    ]
+    draw = np.random.default_rng(0)
+    vectors = [kit.vector(row.row, *draw.normal(size=6)) for row in (*turns, outside, *built)]
+    request = SearchRequest(text="kayak", ranker=ranker, k=50, filters=Filters(underived=True))
+    plain = replace(request, filters=Filters())
+    query = make_query("kayak", vector=kit.unit(1, 0, 0, 0, 0, 0))
+    without = search(kit.index([*turns, outside], vectors[:-2]), plain, query)
+    index = kit.index([*turns, outside, *built], vectors)
+    found = search(index, request, query)
+    assert found == without
+    assert "t20" in ids(found) and not {"t21", "t22"} & set(ids(found))
+    assert {"t21", "t22"} & set(ids(search(index, plain, query)))
+    alone = search(kit.index(built, vectors), request, query)
+    assert (alone.hits, alone.reason) == ((), "filtered_out")
 
 
 @pytest.mark.parametrize(

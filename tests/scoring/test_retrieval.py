@@ -14,6 +14,7 @@ from evimem.scoring.retrieval import (
     gold_ranks,
     recall_at,
     reciprocal_rank,
+    unreachable_gold,
 )
 
 RANKING = ["a", "b", "c", "d", "e"]
@@ -59,3 +60,13 @@ def test_metrics_agree_with_a_direct_count_on_random_rankings() -> None:
         assert recall_at(ranks, k) == pytest.approx(len(found) / len(gold))
         assert complete_at(ranks, k) == (found == set(gold))
         assert any_at(ranks, k) == bool(found)
+
+
+def test_mera_9_unreachable_gold_counts_the_gold_turns_without_a_fact_once_each() -> None:
+    questions = [["a", "b"], ["b", "c"], ["d"], []]
+    found = unreachable_gold(questions, {"a", "c", "x"})
+    assert (found.lost, found.gold, found.share) == (2, 4, 0.5)
+    assert unreachable_gold(questions, "abcd").lost == 0
+    same = unreachable_gold(questions, {"a", "c", "d2"}, aliases={"d2": "d", "b": "a"})
+    assert (same.lost, same.gold) == (0, 3)
+    assert unreachable_gold([], []).share == 0

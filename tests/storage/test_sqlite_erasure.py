@@ -15,7 +15,7 @@ from evimem.model.answer import Answer, Citation
 from evimem.model.item import Item, Link
 from evimem.model.search import Hit, SearchRequest
 from evimem.model.turn import Session, Turn
-from evimem.ports import NewEntry, VectorRow
+from evimem.ports import BuildRecord, NewEntry, VectorRow
 from evimem.storage.sqlite import SqliteStore
 from evimem.trace import Round, SearchStep, Trace
 
@@ -66,6 +66,13 @@ def secret_trace(trace_id: str) -> Trace:
     )
 
 
+def secret_build(turn_id: str) -> BuildRecord:
+    """What a builder kept of a reply that it could not use."""
+    return BuildRecord(
+        turn_id=turn_id, builder="facts", key="k", status="failed", detail=MARKER, raw=MARKER * 99
+    )
+
+
 def fill(store: SqliteStore, make: Any, bank: str = "default") -> None:
     """A bank with the secret in every place that can hold one, among much else."""
     with store.write(bank) as writer:
@@ -90,6 +97,7 @@ def fill(store: SqliteStore, make: Any, bank: str = "default") -> None:
         writer.put_vectors("m", 384, [VectorRow(row=rows["t5"], part=0, vector=VECTOR)])
         for n in range(3):
             assert writer.put_trace(secret_trace(f"q{n}"))
+        writer.put_builds(secret_build(turn_id) for turn_id in ("t5", "t6"))
 
 
 @pytest.mark.parametrize("closed", [False, True], ids=["while open", "after reopening"])
@@ -112,6 +120,50 @@ def test_erasing_a_turn_leaves_no_byte_of_it(
     assert path.with_name(path.name + "-wal").stat().st_size < 100_000
     assert store.check() == []
     store.close()
+    assert left(path.parent) == 0
+
+
+def test_no_byte_stays_in_the_replies_kept_for_other_turns_of_the_session(
+    open_store: Opener, path: Path, make: Any
+) -> None:
+    store = open_store()
+    with store.write("default") as writer:
+        writer.put([make.turn("t1", MARKER), make.turn("t2", index=1)])
+        writer.put([make.turn("t3", session_id="s2")])
+        writer.put_builds([secret_build("t2")])
+    assert left(path.parent) > 0
+    with store.write("default") as writer:
+        writer.erase(["t1"])
+    assert store.scrub()
+    assert left(path.parent) == 0
+    with store.read("default") as reader:
+        (kept,) = reader.builds("facts").values()
+    assert (kept.turn_id, kept.status, kept.detail, kept.raw) == ("t2", "failed", "", "")
+
+
+def test_clearing_the_past_leaves_no_byte_of_a_kept_reply(
+    open_store: Opener, path: Path, make: Any
+) -> None:
+    store = open_store()
+    with store.write("default") as writer:
+        writer.put([make.turn("t1")])
+        writer.put_builds([secret_build("t1")])
+    with store.write("default") as writer:
+        writer.clear_past(["t1"])
+    assert store.scrub()
+    assert left(path.parent) == 0
+
+
+def test_a_newer_record_leaves_no_byte_of_the_older_after_a_scrub(
+    open_store: Opener, path: Path, make: Any
+) -> None:
+    store = open_store()
+    with store.write("default") as writer:
+        writer.put([make.turn("t1")])
+        writer.put_builds([secret_build("t1")])
+    with store.write("default") as writer:
+        writer.put_builds([BuildRecord(turn_id="t1", builder="facts", key="k", status="done")])
+    assert store.scrub()
     assert left(path.parent) == 0
 
 

@@ -14,8 +14,10 @@ import apsw
 import pytest
 
 from evimem.errors import SchemaTooNew, StorageError
+from evimem.ports import BuildRecord
 from evimem.storage.sqlite.connection import open_connection
 from evimem.storage.sqlite.migrations import Migration, automatic_backups, migrate, verify
+from evimem.storage.sqlite.schema import MIGRATIONS
 
 NOW = datetime(2025, 3, 1, 12, 30, tzinfo=UTC)
 
@@ -168,3 +170,30 @@ def test_a_file_of_a_newer_version_or_of_other_steps_is_refused(file: Path) -> N
         with pytest.raises(StorageError, match="another"):
             migrate(connection, others, path=file, now=NOW)
         assert connection.execute("SELECT count(*) FROM migration").fetchall() == [(3,)]
+
+
+def test_a_file_of_the_first_version_gets_the_builds_table_and_keeps_its_data(
+    open_store: Any, path: Path, make: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as old:
+        old.setattr("evimem.storage.sqlite.store.MIGRATIONS", MIGRATIONS[:1])
+        store = open_store()
+        with store.write("default") as writer:
+            writer.put([make.turn("t1", "kept words"), make.fact("f1", "t1")])
+        store.close()
+    assert automatic_backups(path) == []
+    store = open_store()
+    (copy,) = automatic_backups(path)
+    assert ".v1." in copy.name
+    with store.write("default") as writer:
+        record = BuildRecord(turn_id="t1", builder="facts", key="k", status="done", items=1)
+        writer.put_builds([record])
+        assert [value.body for _, value in writer.entries()] == ["kept words", "a fact"]
+        assert writer.builds("facts") == {"t1": record}
+    assert store.check() == []
+    store.close()
+    with opened(copy) as connection:
+        assert connection.pragma("user_version") == 1
+        assert connection.execute("SELECT text FROM item ORDER BY row").fetchall() == [
+            ("kept words",), ("a fact",),
+        ]  # fmt: skip

@@ -86,6 +86,7 @@ def test_every_table_but_the_shared_ones_has_a_bank_column(tables: apsw.Connecti
         assert "bank" in columns, table
     assert set(names) - SHARED_TABLES == {
         "bank", "session", "item", "vector", "link", "change", "trace", "trace_item", "removed",
+        "build",
     }  # fmt: skip
 
 
@@ -120,6 +121,9 @@ def test_no_statement_walks_over_other_banks(tables: apsw.Connection, name: str)
         ("CHANGES_OF", "SEARCH change USING INDEX change_entry (bank=? AND id=?)"),
         ("CHANGES_BLANK", "SEARCH change USING INDEX change_entry (bank=? AND id=?)"),
         ("LINK_DERIVED", "SEARCH link USING INDEX link_target (dst=?)"),
+        ("LINK_SHOWN_TO", "SEARCH l USING INDEX link_target (dst=?)"),
+        ("BUILDS", "SEARCH b USING PRIMARY KEY (turn>? AND turn<?)"),
+        ("BUILDS_BLANK", "SEARCH build USING PRIMARY KEY (turn=?)"),
         ("LINKS_ALL", "SEARCH l USING PRIMARY KEY (src>? AND src<?)"),
         ("SESSION_HAS_TURN", "SEARCH item USING INDEX item_session (session=?)"),
         ("ITEM_COUNTS", "SEARCH item USING COVERING INDEX item_generation (bank=?)"),

@@ -3,9 +3,11 @@
 `memory` is the class people use, `ingest` the write path, `cache` the in-memory indexes, `view`
 what a recipe sees of a bank, `results` what calls return, `context` the block for a prompt,
 `secrets` what a key or password looks like, `redaction` what keeps them out, `scan` what finds
-them.
+them, `building` what turns turns into facts.
 """
 
+from evimem.engine.build_plan import BuildEstimate, BuildState, SessionState
+from evimem.engine.building import BuildReport, ModelUsage
 from evimem.engine.memory import Memory
 from evimem.engine.redaction import SecretsMode
 from evimem.engine.results import AddReceipt, DoctorReport, SearchHit, SearchResult
@@ -13,11 +15,16 @@ from evimem.engine.scan import Finding, ScanReport
 
 __all__ = [
     "AddReceipt",
+    "BuildEstimate",
+    "BuildReport",
+    "BuildState",
     "DoctorReport",
     "Finding",
     "Memory",
+    "ModelUsage",
     "ScanReport",
     "SearchHit",
     "SearchResult",
     "SecretsMode",
+    "SessionState",
 ]

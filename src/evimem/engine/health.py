@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from evimem.errors import EmbedderError
-from evimem.ports import BankStats, Embedder, Problem
+from evimem.errors import EmbedderError, UsageError
+from evimem.ports import BankStats, Embedder, Problem, Reader
 from evimem.retrieval.analyzer import ANALYZER_VERSION
 
-__all__ = ["analyzer_problems", "embedder_problems"]
+__all__ = ["analyzer_problems", "embedder_problems", "fact_problems"]
 
 
 def analyzer_problems(banks: Sequence[BankStats]) -> Iterator[Problem]:
@@ -44,3 +44,21 @@ def embedder_problems(embedder: Embedder | None, banks: Sequence[BankStats]) -> 
                 todo=f"run `evimem embed --bank {stats.bank}`",
                 severity="warning",
             )
+
+
+def fact_problems(reader: Reader, bank: str) -> Iterator[str]:
+    """What keeps recipes over facts from seeing the whole bank.
+
+    Raises:
+        UsageError: the bank has turns and no fact at all: there is nothing to search.
+    """
+    stats = reader.stats()
+    if stats.turns and not stats.items.get("fact"):
+        raise UsageError(
+            f"bank {bank!r} has {stats.turns} turns and no facts, and this recipe searches facts: "
+            f"run `evimem build facts --bank {bank}` first"
+        )
+    done = reader.builds("facts")
+    waiting = stats.turns - sum(one.status in ("done", "fallback") for one in done.values())
+    if done and waiting > 0:
+        yield f"facts_pending: {waiting} turns have no facts yet; run `evimem build facts`"

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from zlib import compress
 
 import numpy as np
 
@@ -32,13 +31,16 @@ from evimem.model.imports import (
 )
 from evimem.model.item import Item
 from evimem.model.receipt import ImportFailure, ImportReceipt
+from evimem.model.text import repeats_itself
 from evimem.model.turn import Session, Turn
 from evimem.ports import Embedder, NewEntry, Pending, PutReceipt, Store, VectorRow, Writer
-from evimem.retrieval.analyzer import ANALYZER_VERSION, analyze
+from evimem.retrieval.analyzer import ANALYZER_VERSION, analyze_entry
 
 __all__ = [
     "Progress",
     "add_turns",
+    "clear_leaked_past",
+    "embed_or_say",
     "embed_pending",
     "import_into",
     "new_entry",
@@ -50,9 +52,7 @@ BATCH = 2000
 EMBED_BATCH = 64
 """Entries per transaction of vectors."""
 DEGENERATE_LENGTH = 2000
-"""Characters from which a derived fact is looked at for endless repetition."""
-DEGENERATE_RATIO = 0.03
-"""Compressed to raw size below which it is nothing else; prose stays above 0.2."""
+"""Characters from which an imported fact is looked at for endless repetition."""
 PIECE_CACHE = 50_000
 """Pieces whose vectors are kept during one pass, so that a repeated text is encoded once."""
 
@@ -66,7 +66,7 @@ def _no_progress(stage: str, done: int, total: int | None) -> None:
 
 def new_entry(value: Turn | Item) -> NewEntry:
     """A turn or item with its tokens, ready for the store."""
-    analysis = analyze(value.body)
+    analysis = analyze_entry(value)
     return NewEntry(
         value=value,
         tokens=analysis.tokens.tobytes(),
@@ -89,13 +89,13 @@ def add_turns(
         if not held:
             tx.put_sessions([session])
         receipt = tx.put([new_entry(turn) for turn in placed])
-        leaked = forget_leaks and _clear_leaked_past(tx, receipt.updated)
+        leaked = forget_leaks and clear_leaked_past(tx, receipt.updated)
     if leaked:
         store.scrub()
     return receipt
 
 
-def _clear_leaked_past(tx: Writer, updated: Sequence[str]) -> bool:
+def clear_leaked_past(tx: Writer, updated: Sequence[str]) -> bool:
     """Forgets what updated entries said before, where that held a secret stored in the open.
 
     Returns True if there was such a thing: then `Store.scrub` must follow the commit.
@@ -196,7 +196,7 @@ def import_into(
         with store.write(bank) as tx:
             tx.put_sessions(map(guard.session, sessions))
             receipt = tx.put(entries)
-            leaked |= secrets == "redact" and _clear_leaked_past(tx, receipt.updated)
+            leaked |= secrets == "redact" and clear_leaked_past(tx, receipt.updated)
         turns = frozenset(value.turn_id for value in values if isinstance(value, Turn))
         tally.stored(receipt, turns)
         done += len(values)
@@ -238,7 +238,7 @@ def _batches(
             tally.blank += not event.turn.body.strip()
         elif isinstance(event, FactRead):
             tally.facts += 1
-            if _degenerate(event.item.text):
+            if repeats_itself(event.item.text, least=DEGENERATE_LENGTH):
                 tally.skipped["degenerate_fact"] += 1
             else:
                 values.append(event.item)
@@ -249,14 +249,6 @@ def _batches(
             sessions, values = [], []
     if sessions or values:
         yield sessions, values
-
-
-def _degenerate(text: str) -> bool:
-    """True for a derived text that repeats itself to no end, as a model does when it derails."""
-    if len(text) < DEGENERATE_LENGTH:
-        return False
-    data = text.encode("utf-8", "replace")
-    return len(compress(data, 1)) < DEGENERATE_RATIO * len(data)
 
 
 def _damage(store: Store, bank: str, embedder: Embedder | None) -> list[ImportFailure]:

@@ -18,9 +18,10 @@ from types import TracebackType
 from typing import Self
 
 from evimem._version import __version__
+from evimem.engine.built import BuiltBanks
 from evimem.engine.cache import IndexCache
 from evimem.engine.context import context_block
-from evimem.engine.health import analyzer_problems, embedder_problems
+from evimem.engine.health import analyzer_problems, embedder_problems, fact_problems
 from evimem.engine.ingest import (
     Progress,
     add_turns,
@@ -41,7 +42,7 @@ from evimem.engine.messages import MessageInput, turns_from_messages
 from evimem.engine.redaction import SecretGuard, SecretsMode
 from evimem.engine.results import AddReceipt, DoctorReport, SearchResult, search_hit
 from evimem.engine.scan import ScanReport, scan
-from evimem.engine.stored import StoredBanks
+from evimem.engine.short_view import ShortView
 from evimem.engine.view import EngineView, QueryEncoder, check_time, checked_request
 from evimem.errors import (
     BankLocked,
@@ -49,6 +50,7 @@ from evimem.errors import (
     DiskFull,
     EmbedderError,
     NotFound,
+    SettingsError,
     UsageError,
 )
 from evimem.importers import ImportOptions
@@ -59,9 +61,9 @@ from evimem.model.item import Kind
 from evimem.model.receipt import ImportReceipt
 from evimem.model.search import Filters, Ranker
 from evimem.model.text import storable
-from evimem.ports import Clock, Embedder, EraseReceipt, Store
+from evimem.ports import Clock, Embedder, EraseReceipt, Models, ModelSession, Store
 from evimem.query.loop import RunInput, run
-from evimem.recipes import RECIPES
+from evimem.recipes import MODEL_RECIPES, RECIPES
 from evimem.retrieval.analyzer import ANALYZER_VERSION
 from evimem.trace import Trace
 
@@ -72,7 +74,7 @@ def _quiet(stage: str, done: int, total: int | None) -> None:
     return None
 
 
-class Memory(StoredBanks):
+class Memory(BuiltBanks):
     """The long-term memory of one or many banks in one store."""
 
     def __init__(
@@ -81,6 +83,7 @@ class Memory(StoredBanks):
         *,
         clock: Clock,
         embedder: Embedder | None,
+        models: Models | None = None,
         bank: str = "default",
         tz: str = "",
         secrets: SecretsMode = "redact",
@@ -92,6 +95,7 @@ class Memory(StoredBanks):
             store: where everything is kept.
             clock: what time it is, for what is said now and for traces.
             embedder: texts to vectors; None ranks by words only.
+            models: chat models for the recipes and builders that need them; None: there are none.
             bank: the bank that calls use where they name none.
             tz: zone of times that have none; empty: UTC, and imports say so.
             secrets: what to do with keys and passwords in what is stored.
@@ -101,6 +105,7 @@ class Memory(StoredBanks):
         self._clock = clock
         self._embedder = embedder
         self._encoder = QueryEncoder(embedder)
+        self._models = models
         self._cache = IndexCache()
         self._tz = tz
         self._secrets: SecretsMode = secrets
@@ -118,6 +123,7 @@ class Memory(StoredBanks):
         timestamp: datetime | str | None = None,
         bank: str | None = None,
         idempotency_key: str | None = None,
+        infer: bool = False,
     ) -> AddReceipt:
         """Stores messages as turns; they are committed before anything is computed from them.
 
@@ -129,11 +135,16 @@ class Memory(StoredBanks):
             timestamp: when it was said; by default now. A time without zone is in the memory's.
             bank: the bank; by default the memory's.
             idempotency_key: the same key stores the same messages only once.
+            infer: extract facts from them too, with the model that the settings name. A model that
+                fails loses nothing: the receipt says so, and `build_facts` goes on from there.
 
         Raises:
             UsageError: a message has no usable form; the message shows it. Nothing was stored.
+            SettingsError: `infer` needs a model and none is configured. Nothing was stored.
         """
         name = self._bank(bank)
+        if infer:
+            self._fact_build(name)
         now = self._clock.now()
         session, turns = turns_from_messages(
             messages,
@@ -152,7 +163,7 @@ class Memory(StoredBanks):
         degraded: tuple[str, ...] = ()
         if self._embedder is not None:
             degraded = embed_or_say(self._store, name, self._embedder, _quiet)
-        return AddReceipt(
+        added = AddReceipt(
             session_id=session.session_id,
             stored=receipt.stored,
             unchanged=receipt.unchanged,
@@ -160,6 +171,7 @@ class Memory(StoredBanks):
             degraded=degraded,
             secrets=dict(guard.found),
         )
+        return self._inferred(name, added) if infer else added
 
     def import_file(
         self,
@@ -245,7 +257,8 @@ class Memory(StoredBanks):
             ranker: which ranking; `fusion` measured best.
             speaker: only what this person said, however the name is written.
             session: only this session, by its id or its id in the source.
-            since, until, kinds: what else may be returned.
+            since, until: only what was said in this time.
+            kinds: only these; by default all but what was built from this bank's own turns.
             exclude: ids that may not be returned.
             bank: the bank; by default the memory's.
 
@@ -253,7 +266,7 @@ class Memory(StoredBanks):
             UsageError: top_k or a time is not usable.
         """
         name = self._bank(bank)
-        filters = Filters(kinds=frozenset(kinds), since=since, until=until)
+        filters = Filters(kinds=frozenset(kinds), since=since, until=until, underived=not kinds)
         request = checked_request(
             query, top_k=top_k, ranker=ranker, filters=filters, exclude=exclude
         )
@@ -293,14 +306,19 @@ class Memory(StoredBanks):
 
         Args:
             question: the question.
-            recipe: how to answer; by default `lite`, which needs no model.
+            recipe: how to answer; by default `lite`, which needs no model. `mera` and its variants
+                call the models that the settings name, over the facts of `build_facts`.
             max_rounds: at most so many rounds of search; the recipe's own ceiling still holds.
             budget: at most so many tokens of evidence may be read.
             as_of: answer as of this time: nothing said later is seen.
             bank: the bank; by default the memory's.
 
         Raises:
-            UsageError: the question is empty, or an argument is out of its range.
+            UsageError: the question is empty, an argument is out of its range, or the recipe
+                needs facts and the bank has none.
+            SettingsError: the recipe needs a model and none is configured.
+            ModelError: a model could not be reached or refused to work.
+            BudgetExceeded: not even the answer fits the ceiling of calls or tokens.
         """
         trace = self.ask_traced(
             question,
@@ -327,9 +345,10 @@ class Memory(StoredBanks):
         """Like `ask`, and returns the whole trace; `keep=False` does not store it."""
         if not question.strip():
             raise UsageError("the question is empty: ask something")
-        chosen = RECIPES.get(recipe or "lite")
-        if chosen is None:
-            raise UsageError(f"no recipe {recipe!r}: this version has {', '.join(sorted(RECIPES))}")
+        chosen = recipe or "lite"
+        if chosen not in RECIPES and chosen not in MODEL_RECIPES:
+            known = ", ".join(sorted([*RECIPES, *MODEL_RECIPES]))
+            raise UsageError(f"no recipe {recipe!r}: this version has {known}")
         for label, value in (("max_rounds", max_rounds), ("budget", budget)):
             if value is not None and value < 1:
                 raise UsageError(f"{label} is {value!r}: it must be at least 1")
@@ -347,9 +366,34 @@ class Memory(StoredBanks):
             budget=budget,
             versions=self._versions(),
         )
-        with self._view(name, as_of=as_of) as view:
-            trace = run(chosen(), view, given, seconds=time.perf_counter)
+        if chosen in RECIPES:
+            with self._view(name, as_of=as_of) as view:
+                trace = run(RECIPES[chosen](), view, given, seconds=time.perf_counter)
+        else:
+            trace = self._ask_models(name, chosen, given, as_of)
         return self._kept(name, trace) if keep else trace
+
+    def _ask_models(self, bank: str, recipe: str, given: RunInput, as_of: datetime | None) -> Trace:
+        """Runs a recipe that calls models, over facts, holding no lock meanwhile."""
+        session = self._session()
+        view = ShortView(lambda: self._view(bank, as_of=as_of))
+        with self._store.read(bank) as reader:
+            view.problems.update(dict.fromkeys(fact_problems(reader, bank)))
+        made = MODEL_RECIPES[recipe](session)
+        return run(made, view, given, seconds=time.perf_counter, session=session)
+
+    def _session(self) -> ModelSession:
+        """The models of one operation.
+
+        Raises:
+            SettingsError: there are none.
+        """
+        if self._models is None:
+            raise SettingsError(
+                "no language model is configured: set EVIMEM_LLM_URL and EVIMEM_LLM_MODEL, see "
+                "docs/models.md; the recipe lite needs none"
+            )
+        return self._models.session()
 
     def context(
         self, query: str, *, max_tokens: int = 1500, top_k: int = 30, bank: str | None = None

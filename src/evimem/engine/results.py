@@ -71,6 +71,11 @@ class AddReceipt:
     """Ids of turns that were already there."""
     updated: tuple[str, ...] = ()
     """Ids of turns whose words were replaced."""
+    facts: int = 0
+    """Facts that these turns have, where they were to be extracted."""
+    failed: Mapping[str, str] = field(default_factory=dict)
+    """Turns whose facts could not be extracted, by id: status and why. The turns are stored;
+    `build_facts` tries again, except where the status is refused."""
     degraded: tuple[str, ...] = ()
     """Why vectors are missing; the turns themselves are stored and searchable by words."""
     secrets: Mapping[str, int] = field(default_factory=dict)

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
+from evimem.build.facts import BUILDER
 from evimem.engine.ingest import new_entry
 from evimem.engine.lookup import id_of
 from evimem.engine.redaction import SecretGuard, hold_secrets
 from evimem.model.item import Item
 from evimem.model.turn import Session, Turn
-from evimem.ports import Reader, Store, Writer
+from evimem.ports import BuildRecord, Reader, Store, Writer
 
 __all__ = ["Finding", "ScanReport", "scan"]
 
 PAGE = 500
 """Entries per transaction of a fix."""
 
-Place = Literal["turn", "item", "session", "history", "trace"]
+Place = Literal["turn", "item", "session", "history", "build", "trace"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,9 +28,10 @@ class Finding:
     """Secrets of one kind in one place; never the secret itself."""
 
     place: Place
-    """What holds it: a turn, an item, a session's title, the change log of an entry, a trace."""
+    """What holds it: a turn, an item, a session's title, the change log of an entry, what a builder
+    kept of a reply to a turn, a trace."""
     ref: str
-    """Id of the entry, session or trace."""
+    """Id of the entry (of the turn for a build), session or trace."""
     source_id: str = ""
     """Its id in its source."""
     kind: str
@@ -60,9 +62,9 @@ class ScanReport:
 def scan(store: Store, bank: str, *, fix: bool) -> ScanReport:
     """Looks for secrets in everything that a bank holds; with `fix`, takes them out.
 
-    A fix replaces words, titles and attributes, blanks the change log of the entries, and deletes
-    the traces that quote them or hold a secret of their own. Then the files are scrubbed. Vectors
-    of changed entries are gone; `embed_pending` makes them again.
+    A fix replaces words, titles, attributes and kept replies, blanks the change log of the entries,
+    and deletes the traces that quote them or hold a secret of their own. Then the files are
+    scrubbed. Vectors of changed entries are gone; `embed_pending` makes them again.
 
     Raises:
         BankReadOnly: a fix was asked for and the file cannot be written.
@@ -86,17 +88,24 @@ def scan(store: Store, bank: str, *, fix: bool) -> ScanReport:
                 _clean_entries(tx, dict.fromkeys(one.ref for one in found))
     with store.read(bank) as reader:
         sessions, traces = reader.sessions(), reader.traces(limit=_ALL)
+        builds = list(reader.builds(BUILDER).values())
     in_sessions = [one for session in sessions for one in _in_session(session)]
     in_traces = [
         one
         for trace in traces
         for one in _findings("trace", trace.trace_id, hold_secrets(trace.to_json()))
     ]
-    if fix and (in_sessions or in_traces):
+    in_builds = [
+        one
+        for build in builds
+        for one in _findings("build", build.turn_id, hold_secrets([build.detail, build.raw]))
+    ]
+    if fix and (in_sessions or in_builds or in_traces):
         with store.write(bank) as tx:
             tx.put_sessions(map(SecretGuard("redact").session, sessions))
+            tx.put_builds(map(_cleaned, builds))
             tx.clear_past((), traces=[one.ref for one in in_traces])
-    findings += in_sessions + in_traces
+    findings += in_sessions + in_builds + in_traces
     return ScanReport(
         bank=bank,
         findings=tuple(findings),
@@ -122,6 +131,11 @@ def _in_entries(reader: Reader, values: Iterable[Turn | Item]) -> Iterator[Findi
 def _in_session(session: Session) -> Iterator[Finding]:
     held = hold_secrets(session.title)
     yield from _findings("session", session.session_id, held, session.source_id)
+
+
+def _cleaned(build: BuildRecord) -> BuildRecord:
+    guard = SecretGuard("redact")
+    return replace(build, detail=guard.text(build.detail), raw=guard.text(build.raw))
 
 
 def _findings(place: Place, ref: str, held: Counter[str], source_id: str = "") -> Iterator[Finding]:

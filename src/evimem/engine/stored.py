@@ -7,11 +7,13 @@ from typing import Any
 
 from evimem.engine.export import export_records
 from evimem.engine.lookup import entry_of, id_of, session_id_of
-from evimem.errors import NotFound
+from evimem.errors import NotFound, UsageError
 from evimem.model.bank import bank_name
 from evimem.model.item import Item
 from evimem.model.turn import Session, Turn
 from evimem.ports import BankStats, Change, Store
+from evimem.recipes import REBUILT
+from evimem.recipes.mera import Rebuilt
 from evimem.trace import Trace
 
 __all__ = ["StoredBanks"]
@@ -91,6 +93,19 @@ class StoredBanks:
         if found is None:
             raise NotFound(f"no trace {trace_id!r} in this bank: `evimem trace list` shows them")
         return found
+
+    def prompts(self, trace_id: str = "LAST", *, bank: str | None = None) -> tuple[Rebuilt, ...]:
+        """Every prompt of a stored trace, made again from its states without any call.
+
+        Raises:
+            NotFound: there is no such trace.
+            UsageError: its recipe calls no model.
+        """
+        found = self.trace(trace_id, bank=bank)
+        make = REBUILT.get(found.recipe)
+        if make is None:
+            raise UsageError(f"the recipe {found.recipe!r} of {found.trace_id} calls no model")
+        return make(found)
 
     def texts(self, ids: Sequence[str], *, bank: str | None = None) -> dict[str, str]:
         """The words of live turns and items by id; erased ones are absent."""

@@ -16,6 +16,7 @@ from evimem.model.text import storable
 from evimem.model.time import is_moment
 from evimem.model.turn import Turn
 from evimem.ports import Embedder, FloatArray, Reader
+from evimem.query.facts import by_parent
 from evimem.query.reading import read_query
 from evimem.retrieval.index import BankIndex
 from evimem.retrieval.search import Ranking, search
@@ -26,6 +27,9 @@ TOP_K_CEILING = 1000
 """No search returns more hits, whatever is asked."""
 
 _QUERY_CACHE = 1024
+
+NO_VECTOR = "no_vector: {ranker} search needs vectors and there are none; words ranked instead"
+"""Why a search ranked otherwise than asked."""
 
 
 def checked_request(
@@ -172,7 +176,7 @@ class EngineView:
         vector = None
         by_words = request.ranker == "bm25"  # needs no vector, and encoding one costs most
         if self.encoder is not None and self.index.has_vectors and not by_words:
-            encoded = self.encoder.encode(self.index.as_said(request.text))
+            encoded = self.encoder.encode(self.index.as_said(request.text, request.filters.kinds))
             vector = encoded.vector
             self.encoded += encoded.fresh
             if encoded.problem:
@@ -182,8 +186,14 @@ class EngineView:
         return search(self.index, request, query)
 
     def search(self, request: SearchRequest) -> tuple[Hit, ...]:
-        """Hits, best first."""
-        return self.rank(request).hits
+        """Hits, best first. Where vectors are wanted and there are none, words rank, and
+        `degraded` says so: could not look is not the same as nothing found."""
+        ranking = self.rank(request)
+        if ranking.reason == "no_vector" and not ranking.hits:
+            self.problems[NO_VECTOR.format(ranker=request.ranker)] = None
+            self.searches -= 1  # one search, carried out in two ways
+            ranking = self.rank(dataclasses.replace(request, ranker="bm25"))
+        return ranking.hits
 
     def get(self, ids: Sequence[str]) -> list[Turn | Item]:
         """Live entries in the order of `ids`; absent ones are left out."""
@@ -194,6 +204,17 @@ class EngineView:
         ids = self.index.neighbours(turn_id, before=before, after=after)
         turns = [value for value in self.reader.get(ids) if isinstance(value, Turn)]
         return [turn for turn in turns if self._seen(turn)]
+
+    def facts_of(self, turn_ids: Sequence[str]) -> dict[str, list[Item]]:
+        """All facts built from each turn, in the order extracted."""
+        ids = list(dict.fromkeys(turn_ids))
+        derived = self.reader.derived(ids)
+        known = {
+            value.item_id: value
+            for value in self.reader.get([one for ids in derived.values() for one in ids])
+            if isinstance(value, Item) and value.kind == "fact"
+        }
+        return by_parent(ids, known.values())
 
     def _seen(self, turn: Turn) -> bool:
         """False for what was said after `as_of`."""

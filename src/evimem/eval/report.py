@@ -37,7 +37,7 @@ def table(part: PartResult, *, groups: Sequence[str] = ("overall",)) -> str:
     scored = f"n = {part.n}" + "".join(f", {n} {why}" for why, n in part.left_out.items())
     lines = [
         f"{part.dataset} / {part.split}: {scored}; {part.conversations} conversations",
-        f"{'system':<14}{'group':<26}{'n':>6}"
+        f"{'system':<16}{'group':<26}{'n':>6}"
         + f"{'R@20':>7}"
         + "".join(f"{'C@' + k:>7}" for k in _DEPTHS)
         + f"  {'AUC turns':<20}{'AUC tokens':<20}{'to 80%':>7}{'ms':>8}",
@@ -48,7 +48,7 @@ def table(part: PartResult, *, groups: Sequence[str] = ("overall",)) -> str:
                 continue
             reached = "-" if group.turns.to_80 is None else f"{group.turns.to_80:.0f}"
             lines.append(
-                f"{system.system:<14}{group.name:<26}{group.n:>6}"
+                f"{system.system:<16}{group.name:<26}{group.n:>6}"
                 + f"{100 * group.recall['20'].estimate:>7.1f}"
                 + "".join(f"{100 * group.complete[k].estimate:>7.1f}" for k in _DEPTHS)
                 + f"  {_area(group.turns):<20}{_area(group.tokens):<20}{reached:>7}"
@@ -71,8 +71,20 @@ def _area(curve: Curve) -> str:
     return f"{100 * auc.estimate:.1f} [{100 * auc.low:.1f}, {100 * auc.high:.1f}]"
 
 
-def plot(parts: Sequence[PartResult], path: Path, *, group: str = "overall") -> None:
+def plot(
+    parts: Sequence[PartResult],
+    path: Path,
+    *,
+    group: str = "overall",
+    systems: Sequence[str] = (),
+) -> None:
     """Coverage curves with interval bands, one row per part: turns left, tokens right.
+
+    Args:
+        parts: what was measured.
+        path: the file.
+        group: the group of questions.
+        systems: only these; empty: all.
 
     The file's ending chooses the format (.svg, .png).
 
@@ -91,14 +103,16 @@ def plot(parts: Sequence[PartResult], path: Path, *, group: str = "overall") -> 
         axes = figure.subplots(len(parts), 2, squeeze=False)
         for row, part in zip(axes, parts, strict=True):
             for axis, unit in zip(row, ("turns", "tokens"), strict=True):
-                _draw(axis, part, unit, group)
+                _draw(axis, part, unit, group, systems)
         path.parent.mkdir(parents=True, exist_ok=True)
         dated = {"Date": None} if path.suffix == ".svg" else {}
         figure.savefig(path, dpi=120, metadata=dated)
 
 
-def _draw(axis: Any, part: PartResult, unit: str, group: str) -> None:
+def _draw(axis: Any, part: PartResult, unit: str, group: str, systems: Sequence[str]) -> None:
     for system in part.systems:
+        if systems and system.system not in systems:
+            continue
         curve = _curve(system, unit, group)
         if curve is None:
             continue

@@ -154,7 +154,7 @@ class BenchReport:
     """A whole run (BEN-13)."""
 
     kind: str
-    """"retrieval"."""
+    """"retrieval" or "qemem"."""
     manifest: Mapping[str, str]
     """Code version, commit, data hashes, embedder id, rules, seed: what to repeat it with."""
     parts: tuple[PartResult, ...]

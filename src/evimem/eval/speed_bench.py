@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from evimem.errors import MissingExtra
+from evimem.eval.loop_bench import LoopRow
 from evimem.eval.synthetic import Babble, NoiseEmbedder
 from evimem.ports import Embedder
 
@@ -145,6 +146,8 @@ class SpeedReport:
     """Peer's median search over ours, by "peer at n turns"."""
     encode_ms: float | None = None
     """Median of encoding one question with the default embedder; None: not measured."""
+    loop: LoopRow | None = None
+    """What a round of a model recipe costs without its model; None: not measured."""
 
 
 def run(
@@ -300,4 +303,11 @@ def speed_table(report: SpeedReport) -> str:
     ]
     if report.encode_ms is not None:
         lines.append(f"encoding one question: {report.encode_ms:.1f} ms")
+    if report.loop is not None:
+        loop = report.loop
+        lines.append(
+            f"one round of mera without its model, {loop.facts} facts: median {loop.round_ms:.1f} "
+            f"ms, p95 {loop.round_p95_ms:.1f} ms ({loop.rounds} rounds); a state of "
+            f"{loop.graph_elements} graph elements in words: {loop.state_ms:.2f} ms"
+        )
     return "\n".join(lines)

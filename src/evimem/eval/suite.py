@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from evimem.build.lite_spaces import BUILDER
 from evimem.datasets import Dataset, find, load, take
 from evimem.errors import UsageError
-from evimem.eval import answer_bench, retrieval_bench
+from evimem.eval import answer_bench, qemem_bench, retrieval_bench
 from evimem.eval.manifest import make_manifest, report_notes
 from evimem.eval.results import BenchReport
 from evimem.eval.systems import Ask, IndexPool, RankFactory, ViewedSystem
@@ -25,7 +26,7 @@ from evimem.query.loop import RunInput, run
 from evimem.recipes import RECIPES
 from evimem.trace import Trace
 
-__all__ = ["PARTS", "Part", "answers", "parts_of", "retrieval"]
+__all__ = ["PARTS", "QEMEM_DRAWN", "Part", "answers", "parts_of", "qemem", "retrieval"]
 
 PARTS: Mapping[str, tuple[str, ...]] = {
     "locomo": ("tune", "report", "all"),
@@ -36,6 +37,9 @@ PARTS: Mapping[str, tuple[str, ...]] = {
 
 _RANKERS: tuple[Ranker, ...] = ("bm25", "dense", "rrf", "fusion")
 _REFERENCES = ("bm25", "rrf")
+_QEMEM_REFERENCES = (qemem_bench.MATCHED, "dense", "fusion", "lite")
+QEMEM_DRAWN = (qemem_bench.QEMEM, *_QEMEM_REFERENCES)
+"""What the plot of `qemem` shows; the table has its ablations too."""
 
 Progress = Callable[[int, int, str], None]
 
@@ -122,6 +126,45 @@ def retrieval(
     )
     return BenchReport(
         kind="retrieval", manifest=manifest, parts=tuple(results), notes=report_notes(datasets)
+    )
+
+
+def qemem(
+    parts: Sequence[tuple[Part, Dataset]],
+    *,
+    embedder: Embedder,
+    code: str,
+    seed: int = 0,
+    on_progress: Progress | None = None,
+) -> BenchReport:
+    """QEMem's retrieval over three spaces without a model, beside single-list retrieval of the
+    same store, the rankings of the foundation and `lite` (QEM-31, 52 to 54)."""
+    foundation = IndexPool(embedder)
+    systems: dict[str, RankFactory] = {
+        **qemem_bench.qemem_systems(qemem_bench.space_pool(embedder), embedder),
+        **foundation.rankers(("dense", "fusion")),
+        "lite": _viewed(foundation, "lite"),
+    }
+    results = [
+        retrieval_bench.run(
+            dataset, systems, references=_QEMEM_REFERENCES, seed=seed, on_progress=on_progress
+        )
+        for _, dataset in parts
+    ]
+    datasets = [dataset for _, dataset in parts]
+    manifest = make_manifest(
+        datasets,
+        code=code,
+        embedder=embedder,
+        params={
+            "systems": ", ".join(systems),
+            "spaces": BUILDER,
+            "seed": seed,
+            "depth": retrieval_bench.DEPTH,
+        },
+    )
+    return BenchReport(
+        kind="qemem", manifest=manifest, parts=tuple(results), notes=report_notes(datasets)
     )
 
 

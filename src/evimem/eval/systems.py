@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from evimem.model.evidence import Question
+from evimem.model.item import Item
 from evimem.model.search import Ranker, SearchRequest
 from evimem.model.turn import History
 from evimem.ports import Embedder
@@ -73,11 +74,18 @@ class ViewedSystem:
 class IndexPool:
     """Our own index with its rankers, built once per conversation for all of them."""
 
-    def __init__(self, embedder: Embedder | None) -> None:
+    def __init__(
+        self,
+        embedder: Embedder | None,
+        *,
+        items: Callable[[History], Sequence[Item]] | None = None,
+    ) -> None:
         """Args:
         embedder: encodes turns and questions; None: only rankers over words make sense.
+        items: what is built from a conversation and indexed beside its turns.
         """
         self._embedder = embedder
+        self._items = items
         self._view: MemoryView | None = None
         self._of: History | None = None
         self._encoded: set[str] = set()
@@ -85,7 +93,8 @@ class IndexPool:
     def view(self, history: History) -> MemoryView:
         """The conversation's index; the last one built is kept, for the next ranker."""
         if self._view is None or self._of is not history:
-            self._view = MemoryView(history, embedder=self._embedder)
+            items = self._items(history) if self._items is not None else ()
+            self._view = MemoryView(history, embedder=self._embedder, items=items)
             self._of = history
             self._encoded.clear()
         return self._view

@@ -8,7 +8,9 @@ from typing import Literal
 
 __all__ = ["Answer", "AnswerStatus", "Citation", "Usage"]
 
-AnswerStatus = Literal["supported", "partial", "not_in_memory"]
+AnswerStatus = Literal["supported", "partial", "unverified", "not_in_memory"]
+"""supported: citations carry it; partial: a part was not found; unverified: a model said it, and
+it holds numbers or names that its citations do not; not_in_memory: nothing stored answers it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +60,7 @@ class Answer:
     text: str
     """The answer in words; for "not_in_memory" it says so."""
     status: AnswerStatus
-    """supported: citations carry it; partial: something named in `missing` was not found."""
+    """How far its citations carry it."""
     citations: tuple[Citation, ...] = ()
     """What carries the answer, most important first; for "not_in_memory" the nearest evidence."""
     missing: str = ""

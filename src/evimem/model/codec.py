@@ -25,19 +25,34 @@ def to_json(value: Any) -> Any:
     Raises:
         TypeError: the value holds something that has no written form here.
     """
-    if value is None or isinstance(value, bool | int | float | str):
+    kind: type = type(value)
+    if kind in _PLAIN:
         return value
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: to_json(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    names = _field_names(kind)
+    if names is not None:
+        return {name: to_json(getattr(value, name)) for name in names}
     if isinstance(value, datetime | date):
         return value.isoformat()
     if isinstance(value, frozenset | set):
         return sorted(to_json(part) for part in value)
     if isinstance(value, tuple | list):
-        return [to_json(part) for part in value]
+        return [part if type(part) in _PLAIN else to_json(part) for part in value]
     if isinstance(value, Mapping):
         return {str(key): to_json(part) for key, part in value.items()}
-    raise TypeError(f"no JSON form for {type(value).__name__}: {value!r}")
+    if isinstance(value, bool | int | float | str):  # a subclass, such as an enum of numbers
+        return value
+    raise TypeError(f"no JSON form for {kind.__name__}: {value!r}")
+
+
+_PLAIN = frozenset({type(None), bool, int, float, str})
+
+
+@functools.cache
+def _field_names(cls: type) -> tuple[str, ...] | None:
+    """Names of a dataclass's fields; None for any other class."""
+    if not dataclasses.is_dataclass(cls):
+        return None
+    return tuple(field.name for field in dataclasses.fields(cls))
 
 
 @functools.cache

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NoReturn
 
+from evimem.model.cards import Need, ViewCard
+from evimem.model.graph import EvidenceGraph, GraphDelta
 from evimem.model.search import SearchRequest
 from evimem.model.time import TimeSpan
 
@@ -14,6 +16,8 @@ __all__ = [
     "Decision",
     "EvidenceItem",
     "EvidenceState",
+    "Intent",
+    "Plan",
     "Question",
     "StopReason",
     "Verdict",
@@ -72,6 +76,18 @@ class Candidate:
     """Round that brought it, from 1."""
     query: str = ""
     """The query that brought it first."""
+    refs: tuple[str, ...] = ()
+    """Ids of the turns behind it; empty where `item_id` is the turn."""
+    items: tuple[str, ...] = ()
+    """Ids of the items that the payload shows, where it was made of items."""
+    said_at: str | None = None
+    """ISO 8601 time of the turn behind it; None if unknown or of no use to the assessor."""
+    label: str = ""
+    """The name that models cite it by where labels run on over rounds: "T3", "E1", "S2"."""
+    session_id: str = ""
+    """Its session, where the payload is shown grouped by session."""
+    context: bool = False
+    """True for a neighbour that came along with a hit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +111,7 @@ class EvidenceItem:
     item_id: str
     """The turn or item it stands on."""
     quote: str
-    """The words that carry it, verbatim."""
+    """The words that carry it, verbatim; empty until an answer cites it, where `claim` stands."""
     start: int
     """Offset of the quote in the turn's body."""
     end: int
@@ -106,6 +122,53 @@ class EvidenceItem:
     """Flagged evidence is shown as such."""
     time: TimeSpan | None = None
     """When the event happened, where the quote says."""
+    claim: str = ""
+    """What a model read and accepted, where that is not the quote (a record of facts)."""
+    handle: str = ""
+    """The short name that models know it by: "e1", "e2", ..."""
+    said_at: str | None = None
+    """ISO 8601 time at which it was said; None if unknown or not needed."""
+    refs: tuple[str, ...] = ()
+    """Ids of the turns behind it; empty where `item_id` is the turn."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intent:
+    """A structured retrieval intent I = (d, k, c) (MERA Eq. 3, MERA-11)."""
+
+    fact: str
+    """d: the desired fact."""
+    entities: tuple[str, ...] = ()
+    """k: salient entities or concepts."""
+    topics: tuple[str, ...] = ()
+    """c: coarse topical labels."""
+
+    @property
+    def query(self) -> str:
+        """The fields joined into query text."""
+        return " ".join(part for part in (self.fact, *self.entities, *self.topics) if part)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a planner said in one round."""
+
+    intents: tuple[Intent, ...] = ()
+    """Intents used, in order."""
+    surplus: int = 0
+    """Intents beyond the ceiling, left out (MERA-12)."""
+    sufficient: bool = False
+    """True if the planner says that the evidence is enough."""
+    missing: str = ""
+    """What it says is missing."""
+    problem: str = ""
+    """Why its reply could not be used (a parse failure, MERA-38); empty if it could."""
+    dropped: tuple[str, ...] = ()
+    """Intents that could not be used, each with its reason."""
+    need: Need | None = None
+    """The information requirement, where the planner states one (QEM-1)."""
+    queries: tuple[str, ...] = ()
+    """Planned queries, beside the question itself (QEM-2)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +183,16 @@ class Assessment:
     """True if the accepted evidence answers the question."""
     missing: str = ""
     """What is still missing, in words; empty if nothing is."""
+    graph: GraphDelta | None = None
+    """What the round adds to the evidence graph; None where the recipe keeps none."""
+    problem: str = ""
+    """Why the assessor's reply could not be used; empty if it could. Nothing is accepted then."""
+    dropped: tuple[str, ...] = ()
+    """What of its reply was left out, each with its reason (unknown ids, no provenance)."""
+    cards: tuple[ViewCard, ...] = ()
+    """ViewCards of this round, where the recipe makes them."""
+    follow_ups: tuple[str, ...] = ()
+    """Queries for what is missing, at most three (QEM-19)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,3 +211,13 @@ class EvidenceState:
     """What the last assessment still missed."""
     round: int = 0
     """Rounds done."""
+    graph: EvidenceGraph | None = None
+    """The evidence graph, where the recipe keeps one."""
+    need: Need | None = None
+    """The information requirement, where a planner stated one."""
+    cards: tuple[ViewCard, ...] = ()
+    """ViewCards of all rounds, in the order made; only ever appended."""
+    pool: tuple[Candidate, ...] = ()
+    """Candidates of all rounds with their labels, where the recipe keeps them all."""
+    follow_ups: tuple[str, ...] = ()
+    """Queries for what the last assessment missed."""

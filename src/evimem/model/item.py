@@ -66,3 +66,18 @@ class Item:
     def body(self) -> str:
         """What is searched and shown."""
         return self.text
+
+    @property
+    def built(self) -> bool:
+        """True if a builder made it from turns of its bank: `attrs` then names the builder."""
+        return bool(self.attrs.get("builder"))
+
+    @property
+    def indexed(self) -> str:
+        """What is searched and embedded: the text, its keywords and its topics (MERA-5)."""
+        parts = [self.text, *_words(self.attrs.get("keywords")), *_words(self.attrs.get("topics"))]
+        return " ".join(parts)
+
+
+def _words(value: JsonValue) -> list[str]:
+    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []

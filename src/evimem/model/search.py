@@ -32,6 +32,8 @@ class Filters:
     """Earliest time said, inclusive, with zone. Items of unknown time are left out."""
     until: datetime | None = None
     """Latest time said, inclusive, with zone. Items of unknown time are left out."""
+    underived: bool = False
+    """Leave out what a builder made from turns of this bank: only what was said or imported."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

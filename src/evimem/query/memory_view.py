@@ -14,8 +14,9 @@ from evimem.model.item import Item
 from evimem.model.search import Hit, SearchRequest
 from evimem.model.turn import History, Turn
 from evimem.ports import Changes, Embedder, FloatArray, Row, VectorRow
+from evimem.query.facts import by_parent
 from evimem.query.reading import read_query
-from evimem.retrieval.analyzer import analyze
+from evimem.retrieval.analyzer import analyze_entry
 from evimem.retrieval.index import BankIndex
 from evimem.retrieval.search import search
 
@@ -28,27 +29,36 @@ _MILLISECOND = timedelta(milliseconds=1)
 class MemoryView:
     """One conversation, indexed once; read-only."""
 
-    def __init__(self, history: History, *, embedder: Embedder | None = None) -> None:
-        """Index the turns of a conversation.
+    def __init__(
+        self,
+        history: History,
+        *,
+        embedder: Embedder | None = None,
+        items: Sequence[Item] = (),
+    ) -> None:
+        """Index the turns of a conversation, and what was built from them.
 
         Args:
             history: the conversation; every turn counts as live.
-            embedder: encodes turns and queries; None: ranking is by words only.
+            embedder: encodes turns, items and queries; None: ranking is by words only.
+            items: facts of these turns.
 
         Raises:
             EmbedderError: a turn could not be encoded.
         """
-        self._turns = {turn.turn_id: turn for turn in history.turns}
+        self._entries: dict[str, Turn | Item] = {turn.turn_id: turn for turn in history.turns}
+        self._entries.update((item.item_id, item) for item in items)
         self._embedder = embedder
         self._encoded: dict[str, FloatArray] = {}
         self._searches = 0
         self.index = BankIndex()
         """The index that searches run on."""
-        rows = [_row(number, turn) for number, turn in enumerate(history.turns, start=1)]
+        values: list[Turn | Item] = [*history.turns, *items]
+        rows = [_row(number, value) for number, value in enumerate(values, start=1)]
         vectors = [
             VectorRow(row=number, part=part, vector=vector.astype(np.float16))
-            for number, turn in enumerate(history.turns, start=1)
-            for part, vector in enumerate(self._pieces(turn.body))
+            for number, value in enumerate(values, start=1)
+            for part, vector in enumerate(self._pieces(_searched(value)))
         ]
         self.index.apply(
             Changes(generation=1, reset=True, rows=tuple(rows), vectors=tuple(vectors))
@@ -87,9 +97,9 @@ class MemoryView:
     def search(self, request: SearchRequest) -> tuple[Hit, ...]:
         """Hits, best first."""
         self._searches += 1
-        vector = (
-            None if request.ranker == "bm25" else self._vector(self.index.as_said(request.text))
-        )
+        vector = None
+        if request.ranker != "bm25":
+            vector = self._vector(self.index.as_said(request.text, request.filters.kinds))
         query = read_query(request.text, vector=vector, reference=self.latest)
         return search(self.index, request, query).hits
 
@@ -105,28 +115,42 @@ class MemoryView:
         return self._encoded[text]
 
     def get(self, ids: Sequence[str]) -> list[Turn | Item]:
-        """Turns in the order of `ids`; unknown ones are left out."""
-        return [self._turns[one] for one in ids if one in self._turns]
+        """Turns and items in the order of `ids`; unknown ones are left out."""
+        return [self._entries[one] for one in ids if one in self._entries]
 
     def neighbours(self, turn_id: str, *, before: int, after: int) -> list[Turn]:
         """The turn with its neighbours in the same session, in order."""
         ids = self.index.neighbours(turn_id, before=before, after=after)
-        return [self._turns[one] for one in ids]
+        return [value for value in self.get(ids) if isinstance(value, Turn)]
+
+    def facts_of(self, turn_ids: Sequence[str]) -> dict[str, list[Item]]:
+        """All facts built from each turn, in the order extracted."""
+        items = (value for value in self._entries.values() if isinstance(value, Item))
+        return by_parent(turn_ids, (item for item in items if item.kind == "fact"))
 
 
-def _row(number: int, turn: Turn) -> Row:
-    """The turn as the index needs it."""
-    analysis = analyze(turn.body)
-    said_at = None if turn.said_at is None else (turn.said_at - _EPOCH) // _MILLISECOND
+def _searched(value: Turn | Item) -> str:
+    return value.body if isinstance(value, Turn) else value.indexed
+
+
+def _row(number: int, value: Turn | Item) -> Row:
+    """The turn or item as the index needs it."""
+    analysis = analyze_entry(value)
+    said_at = None if value.said_at is None else (value.said_at - _EPOCH) // _MILLISECOND
     return Row(
         row=number,
-        item_id=turn.turn_id,
-        kind="turn",
-        session_id=turn.session_id,
-        index=turn.index,
-        speaker=turn.speaker,
-        role=turn.role,
+        item_id=value.turn_id if isinstance(value, Turn) else value.item_id,
+        kind="turn" if isinstance(value, Turn) else value.kind,
+        session_id=value.session_id,
+        index=value.index if isinstance(value, Turn) else 0,
+        speaker=value.speaker,
+        role=value.role if isinstance(value, Turn) else "",
         said_at=said_at,
         traits=int(analysis.traits),
         tokens=analysis.tokens,
+        parents=() if isinstance(value, Turn) else _shown_parents(value),
     )
+
+
+def _shown_parents(item: Item) -> tuple[str, ...]:
+    return tuple(link.target for link in item.links if not link.hidden)

@@ -1,8 +1,8 @@
 """The parts that a recipe is composed of, and the view of a bank that they work on.
 
-One round is propose -> retrieve -> package -> assess -> update; a stop rule ends the loop; the
-answerer writes the answer. Each part is a narrow protocol over frozen values, so an ablation
-changes one field of a `Recipe` and leaves every other call as it was.
+A recipe opens the state; one round is propose -> retrieve -> package -> assess -> update; a stop
+rule ends the loop; the answerer writes the answer. Each part is a narrow protocol over frozen
+values, so an ablation changes one field of a `Recipe` and leaves every other call as it was.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from evimem.model.evidence import (
     Candidate,
     EvidenceItem,
     EvidenceState,
+    Plan,
+    Question,
     StopReason,
 )
 from evimem.model.item import Item
@@ -30,11 +32,15 @@ __all__ = [
     "Assessor",
     "BankView",
     "Draft",
+    "Opened",
+    "Opener",
     "Packager",
     "Proposal",
+    "Proposed",
     "Proposer",
     "Recipe",
     "StopRule",
+    "Updater",
 ]
 
 
@@ -79,6 +85,11 @@ class BankView(Protocol):
         """The turn with its neighbours in the same session, in order; empty for an item."""
         ...
 
+    def facts_of(self, turn_ids: Sequence[str]) -> dict[str, list[Item]]:
+        """All facts built from each turn, in the order extracted (MERA-6); turns without are left
+        out."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
@@ -90,11 +101,39 @@ class Proposal:
     """The reason in words, shown in the trace."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposed:
+    """What a proposer said in one round."""
+
+    searches: tuple[Proposal, ...] = ()
+    """The next searches, in order; empty if there is nothing to ask."""
+    plan: Plan | None = None
+    """The planner's own words, where a planner spoke."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """What a question begins with."""
+
+    state: EvidenceState
+    """The state before the first round."""
+    notes: tuple[str, ...] = ()
+    """What had to be mapped or left out to get it, each with its reason."""
+
+
+class Opener(Protocol):
+    """Makes the state that a question begins with."""
+
+    def open(self, question: Question, view: BankView) -> Opened:
+        """The state before the first round."""
+        ...
+
+
 class Proposer(Protocol):
     """Says what to search for next."""
 
-    def propose(self, state: EvidenceState, view: BankView) -> tuple[Proposal, ...]:
-        """The next searches; empty if there is nothing new to ask. Never repeats a query."""
+    def propose(self, state: EvidenceState, view: BankView) -> Proposed:
+        """The next searches, and the planner's vote where there is one."""
         ...
 
 
@@ -118,6 +157,14 @@ class Assessor(Protocol):
         ...
 
 
+class Updater(Protocol):
+    """state x round -> state: pure, so that a trace replays to the same states."""
+
+    def __call__(self, state: EvidenceState, done: Round) -> EvidenceState:
+        """The state after a round. It only grows."""
+        ...
+
+
 class StopRule(Protocol):
     """Reads the rounds and says whether to stop, and why."""
 
@@ -138,6 +185,8 @@ class Draft:
     """The spans that carry it, most important first; for "not_in_memory" the nearest evidence."""
     missing: str = ""
     """What was not found."""
+    degraded: tuple[str, ...] = ()
+    """What the answerer had to leave out of its view."""
 
 
 class Answerer(Protocol):
@@ -166,3 +215,12 @@ class Recipe:
     """The answer."""
     max_rounds: int
     """Ceiling of rounds that no argument can raise; a caller may ask for fewer."""
+    updater: Updater
+    """How a round changes the state."""
+    opener: Opener | None = None
+    """Makes the first state; None: the question alone."""
+    versions: tuple[tuple[str, str], ...] = ()
+    """What a replay of its traces needs to know besides its name."""
+    round_tokens: int | None = None
+    """Ceiling of tokens that the assessor reads in one round; what is beyond it stays unread and
+    can be found again. None: the packager keeps its own ceiling."""

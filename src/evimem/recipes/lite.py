@@ -7,6 +7,7 @@ from evimem.query.lite.assessor import LiteAssessor
 from evimem.query.lite.packager import LitePackager
 from evimem.query.lite.proposer import LiteProposer
 from evimem.query.lite.stop import LiteStop
+from evimem.query.loop import grown
 from evimem.query.parts import Recipe
 
 __all__ = ["MAX_ROUNDS", "lite"]
@@ -25,4 +26,5 @@ def lite() -> Recipe:
         stop=LiteStop(),
         answerer=LiteAnswerer(),
         max_rounds=MAX_ROUNDS,
+        updater=grown,
     )

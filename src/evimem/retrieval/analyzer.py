@@ -17,6 +17,8 @@ from enum import IntFlag
 
 import numpy as np
 
+from evimem.model.item import Item
+from evimem.model.turn import Turn
 from evimem.ports import TokenArray
 from evimem.retrieval.stemmer import stem
 
@@ -44,6 +46,8 @@ class Trait(IntFlag):
     """Every sentence of it ends in a question mark."""
     CAPTION = 4
     """It has the caption of a picture."""
+    BUILT = 8
+    """A builder made it from turns of the bank."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,3 +224,13 @@ def analyze(text: str) -> Analysis:
         raw = raw + _raw_words(caption)
     ids = [number for word in raw for number in cache[word]]
     return Analysis(tokens=np.array(ids, dtype=np.uint32), traits=_traits(text, words))
+
+
+def analyze_entry(value: Turn | Item) -> Analysis:
+    """Token ids and traits of a turn or an item: a turn's body; an item's text for its traits,
+    and its text, keywords and topics for its tokens (MERA-5)."""
+    if isinstance(value, Turn):
+        return analyze(value.body)
+    found = analyze(value.indexed)
+    traits = found.traits if value.indexed == value.body else analyze(value.body).traits
+    return Analysis(tokens=found.tokens, traits=traits | (Trait.BUILT if value.built else 0))

@@ -24,6 +24,9 @@ def _milliseconds(moment: datetime) -> int:
 def allowed_positions(space: Space, filters: Filters, exclusion: Exclusion) -> BoolArray:
     """Positions that a search may return, shape (P,); gaps never are."""
     allowed = space.layout.live.copy()
+    if filters.underived and space.built:
+        allowed[:] = False
+        return allowed
     if filters.speakers:
         wanted = {name.casefold() for name in filters.speakers}
         codes = [c for c, name in enumerate(space.speakers.names) if name.casefold() in wanted]
@@ -52,11 +55,8 @@ def _exclude(space: Space, exclusion: Exclusion, allowed: BoolArray) -> None:
         for item_id in (*exclusion.items, *exclusion.parents)
         if (slot := space.slot_of_item.get(item_id)) is not None
     ]
-    if exclusion.parents and space.kind != "turn":
-        gone += [
-            slot
-            for slot in space.slot_of_item.values()
-            if not exclusion.parents.isdisjoint(space.parents[slot])
-        ]
+    for parent in exclusion.parents:
+        gone += space.slots_of_parent.get(parent, ())
     if gone:
-        allowed[space.layout.position_of[gone]] = False
+        positions = space.layout.position_of[gone]
+        allowed[positions[positions >= 0]] = False  # a dead slot has no position

@@ -78,18 +78,19 @@ def search(index: BankIndex, request: SearchRequest, query: Query) -> Ranking:
         return Ranking(reason="empty_bank")
     if request.like and query.vector is not None:
         query = replace(query, vector=blended(index, query.vector, request.like))
-    allowed = [allowed_positions(s, request.filters, request.exclusion) for s in spaces]
-    considered = sum(int(np.count_nonzero(mask)) for mask in allowed)
-    if not considered:
+    masks = [allowed_positions(s, request.filters, request.exclusion) for s in spaces]
+    considered = sum(int(np.count_nonzero(mask)) for mask in masks)
+    # A space that is filtered out whole costs nothing and changes nothing.
+    left = [(s, mask) for s, mask in zip(spaces, masks, strict=True) if mask.any()]
+    if not left:
         return Ranking(reason="filtered_out")
+    spaces = [space for space, _ in left]
     dense = query.vector is not None and any(len(space.vectors) for space in spaces)
     if request.ranker in ("dense", "mmr") and not dense:
         return Ranking(considered=considered, reason="no_vector")
     if not len(query.terms) and not dense:
         return Ranking(considered=considered, reason="no_usable_terms")
-    scored = [
-        _score(space, request, query, mask) for space, mask in zip(spaces, allowed, strict=True)
-    ]
+    scored = [_score(space, request, query, mask) for space, mask in left]
     hits = _mmr_hits(scored, request.k) if request.ranker == "mmr" else _hits(scored, request.k)
     return Ranking(hits=hits, considered=considered, reason=_reason(request, hits, dense, query))
 

@@ -73,12 +73,14 @@ class _Codes:
 class Space:
     """Rows of one kind. Changes come in through `BankIndex`; searching only reads."""
 
-    def __init__(self, kind: Kind) -> None:
-        """An empty space."""
+    def __init__(self, kind: Kind, *, built: bool = False) -> None:
+        """An empty space; `built` if a builder made its rows from turns of the bank."""
         self.kind: Kind = kind
+        self.built = built
         self.windowed = kind == "turn"
         self.item_ids: list[str] = []
         self.parents: list[tuple[str, ...]] = []
+        self.slots_of_parent: dict[str, list[int]] = {}
         self.slot_of_item: dict[str, int] = {}
         self.sessions = _Codes()
         self.speakers = _Codes()
@@ -108,6 +110,8 @@ class Space:
         self.parents.extend(row.parents for row in rows)
         for slot, row in enumerate(rows, start=first):
             self.slot_of_item[row.item_id] = slot
+            for parent in row.parents:
+                self.slots_of_parent.setdefault(parent, []).append(slot)
         self._row.extend([row.row for row in rows])
         # Items over several sessions have no session; each stands alone.
         self._session.extend(

@@ -6,19 +6,22 @@ shown, infinity a turn that never comes. C@k (complete evidence) is the headline
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 __all__ = [
     "FloatArray",
+    "Unreachable",
     "any_at",
     "collapse",
     "complete_at",
     "gold_ranks",
     "recall_at",
     "reciprocal_rank",
+    "unreachable_gold",
 ]
 
 FloatArray = npt.NDArray[np.float64]
@@ -69,3 +72,36 @@ def reciprocal_rank(ranks: FloatArray) -> float:
     """1 / place of the first gold turn; 0 if none occurs. Its mean is MRR."""
     first = float(np.min(ranks))
     return 0.0 if np.isinf(first) else 1.0 / first
+
+
+@dataclass(frozen=True, slots=True)
+class Unreachable:
+    """Gold turns of a question set that a search of facts can never bring (MERA-9)."""
+
+    lost: int
+    """Gold turns without a fact."""
+    gold: int
+    """Gold turns in all, each counted once however many questions need it."""
+
+    @property
+    def share(self) -> float:
+        """Lost ones among all; 0 where there are none."""
+        return self.lost / self.gold if self.gold else 0.0
+
+
+def unreachable_gold(
+    gold: Iterable[Collection[str]],
+    with_facts: Collection[str],
+    *,
+    aliases: Mapping[str, str] | None = None,
+) -> Unreachable:
+    """How many gold turns the extraction of facts has lost (MERA-9).
+
+    Args:
+        gold: the gold turns of each question.
+        with_facts: turns that have at least one fact.
+        aliases: turns that say the same, as in `collapse`; a fact of one of them is enough.
+    """
+    wanted = set(collapse([one for turns in gold for one in turns], aliases))
+    reached = set(collapse(list(with_facts), aliases))
+    return Unreachable(lost=len(wanted - reached), gold=len(wanted))

@@ -11,9 +11,9 @@ import pytest
 from evimem.model.evidence import EvidenceState, Question
 from evimem.model.turn import History, Role, Session, Turn
 from evimem.query.lite.answer import NOT_IN_MEMORY, LiteAnswerer
-from evimem.query.lite.words import STOP_WORDS, WORD, key
 from evimem.query.memory_view import MemoryView
 from evimem.query.parts import Draft
+from evimem.query.words import STOP_WORDS, WORD, key
 
 Line = tuple[str, str, str]
 """Day (ISO), speaker, words."""

@@ -12,9 +12,9 @@ from evimem.model.turn import Turn
 from evimem.query.lite.answer_change import Value, first_stated, is_retold, newest, value_like
 from evimem.query.lite.answer_rank import Piece, Reading
 from evimem.query.lite.answer_span import Span, numbers
-from evimem.query.lite.question import analyse
-from evimem.query.lite.sentences import Sentence
-from evimem.query.lite.words import keys
+from evimem.query.question import analyse
+from evimem.query.sentences import Sentence
+from evimem.query.words import keys
 
 ASKED = "What is the gate code?"
 

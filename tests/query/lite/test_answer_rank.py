@@ -12,8 +12,8 @@ from evimem.model.item import Item
 from evimem.model.search import Hit, SearchRequest
 from evimem.model.turn import Turn
 from evimem.query.lite.answer_rank import Reading, about, cite, examples, read
-from evimem.query.lite.question import analyse
-from evimem.query.lite.words import keys
+from evimem.query.question import analyse
+from evimem.query.words import keys
 
 SAID = datetime(2024, 5, 1, 12, tzinfo=UTC)
 

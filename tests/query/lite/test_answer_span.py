@@ -21,8 +21,8 @@ from evimem.query.lite.answer_span import (
     shown,
     value_after,
 )
-from evimem.query.lite.sentences import Sentence, sentences
-from evimem.query.lite.words import key, keys
+from evimem.query.sentences import Sentence, sentences
+from evimem.query.words import key, keys
 
 
 def whole(text: str, *, start: int = 0) -> Sentence:

@@ -7,8 +7,8 @@ from typing import Any
 
 from evimem.model.evidence import EvidenceItem, EvidenceState, Question
 from evimem.query.lite.proposer import LiteProposer, bridging_names, feedback_words
-from evimem.query.lite.question import normalised
 from evimem.query.memory_view import MemoryView
+from evimem.query.question import normalised
 
 PETS = (
     "Ana: My cat Luna sleeps all day.\nBen: Sweet!\nAna: She likes Doctor Miller.",
@@ -21,7 +21,7 @@ def rounds(text: str, view: MemoryView, count: int = 4) -> list[list[Any]]:
     state = EvidenceState(question=Question(text=text))
     out = []
     for _ in range(count):
-        proposals = LiteProposer().propose(state, view)
+        proposals = LiteProposer().propose(state, view).searches
         out.append(list(proposals))
         hits = [h.item_id for p in proposals for h in view.search(p.request)[:1]]
         state = dataclasses.replace(
@@ -79,7 +79,7 @@ def test_later_rounds_go_on_from_what_was_accepted(talk: Any) -> None:
         viewed=("t1-2", "t1-0"),
         round=3,
     )
-    fused, words = LiteProposer().propose(state, view)
+    fused, words = LiteProposer().propose(state, view).searches
     assert fused.request.like == ("t1-2", "t1-0")
     assert "Doctor Miller" in fused.request.text
     assert words.request.ranker == "bm25"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from evimem.query.lite.kinds import examples_of, other_names_of
-from evimem.query.lite.words import key, keys
+from evimem.query.kinds import examples_of, other_names_of
+from evimem.query.words import key, keys
 
 
 def test_forms_of_a_word_share_a_key_and_stop_words_have_none() -> None:

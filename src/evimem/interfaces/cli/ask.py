@@ -19,7 +19,7 @@ from evimem.interfaces.cli.common import (
 from evimem.interfaces.cli.render import show_answer, show_search, show_trace, when
 from evimem.model.item import Item
 from evimem.model.turn import Turn
-from evimem.recipes import RECIPES
+from evimem.recipes import MODEL_RECIPES, RECIPES
 from evimem.settings import Settings
 from evimem.trace import Trace
 
@@ -30,7 +30,9 @@ RANKERS = ("fusion", "rrf", "bm25", "dense", "mmr")
 
 @click.command()
 @click.argument("question")
-@click.option("--recipe", type=click.Choice(sorted(RECIPES)), help="How to answer.")
+@click.option(
+    "--recipe", type=click.Choice(sorted([*RECIPES, *MODEL_RECIPES])), help="How to answer."
+)
 @click.option("--max-rounds", type=int, metavar="N", help="At most N rounds of search.")
 @click.option("--budget", type=int, metavar="TOKENS", help="Read at most so much evidence.")
 @click.option("--as-of", metavar="TIME", help="Answer as of a time: nothing said later is seen.")
@@ -53,6 +55,7 @@ def ask(
     Examples:
       evimem ask "When did Caroline go to the support group?"
       evimem ask "What is the server's ssh port?" --as-of 2025 --json
+      evimem ask "Which of my beds gained most?" --recipe mera
     """
     tz = Settings.load(path=path, bank=bank).tz
     with open_memory(path, bank) as memory:
@@ -158,7 +161,7 @@ def context(query: str, max_tokens: int, path: str | None, bank: str | None, as_
 @json_option
 @failing_clearly
 def show(ref: str, around: int, path: str | None, bank: str | None, as_json: bool) -> None:
-    """A turn or fact by its id or its id in the source, with its neighbours.
+    """A turn or fact by its id or its id in the source, with its neighbours and facts.
 
     \b
     Example:
@@ -167,8 +170,9 @@ def show(ref: str, around: int, path: str | None, bank: str | None, as_json: boo
     with open_memory(path, bank) as memory:
         value = memory.get(ref)
         near = memory.around(ref, before=around, after=around)
+        facts = memory.facts(ref)
     if as_json:
-        emit_json({"entry": value, "around": near})
+        emit_json({"entry": value, "around": near, "facts": facts})
         return
     console = out()
     listed: list[Turn | Item] = [*near] or [value]
@@ -177,6 +181,10 @@ def show(ref: str, around: int, path: str | None, bank: str | None, as_json: boo
         marked = ">" if turn is value or turn == value else " "
         head = f"{marked} {turn.source_id or ident}  {turn.speaker}, {when(turn.said_at)}"
         console.print(f"{head}: {turn.body}", markup=False)
+    for fact in facts:
+        flags = fact.attrs.get("flags")
+        told = f" ({', '.join(map(str, flags))})" if isinstance(flags, list) else ""
+        console.print(f"  fact {fact.item_id}{told}: {fact.text}", markup=False)
 
 
 @click.command()
@@ -266,6 +274,45 @@ def _emit_fate(found: Trace, ident: str, *, as_json: bool) -> None:
         return
     for line in lines:
         click.echo(line)
+
+
+@trace.command("prompts")
+@click.argument("trace_id", default="LAST")
+@click.option(
+    "--round", "number", type=int, metavar="N", help="Only round N (0: before the first)."
+)
+@bank_option
+@json_option
+@failing_clearly
+def trace_prompts(
+    trace_id: str, number: int | None, path: str | None, bank: str | None, as_json: bool
+) -> None:
+    """Every prompt that TRACE_ID sent, made again from its states, with the replies.
+
+    \b
+    Examples:
+      evimem trace prompts LAST
+      evimem trace prompts LAST --round 2 --json
+    """
+    with open_memory(path, bank) as memory:
+        found = memory.trace(trace_id)
+        rebuilt = memory.prompts(found.trace_id)
+    replies: dict[str, list[str]] = {}
+    for call in found.calls:
+        replies.setdefault(call.request, []).append(call.text)
+    shown = [one for one in rebuilt if number is None or one.round == number]
+    if as_json:
+        emit_json([{"prompt": one, "replies": replies.get(one.request.digest)} for one in shown])
+        return
+    for one in shown:
+        click.echo(f"=== round {one.round}, {one.request.role}: {one.request.prompt}")
+        for message in one.request.messages:
+            click.echo(f"--- {message.role}\n{message.text}")
+        known = replies.get(one.request.digest)
+        if known is None:
+            click.echo("--- not sent in these words: another version made the trace, or it failed")
+        for text in known or ():
+            click.echo(f"--- reply\n{text}")
 
 
 @trace.command("list")

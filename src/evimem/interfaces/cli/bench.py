@@ -5,8 +5,10 @@ Benchmark files are the user's own; nothing of them is written but ids and figur
 
 from __future__ import annotations
 
+import dataclasses
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,8 +19,11 @@ from evimem.compose import Memory, SystemClock, build_embedder
 from evimem.errors import SettingsError
 from evimem.eval import speed_bench, suite
 from evimem.eval.answer_bench import answer_table
+from evimem.eval.loop_bench import LoopRow, loop_script, run_loop
 from evimem.eval.peer import SqliteVecPeer
 from evimem.eval.report import plot, table, write_report
+from evimem.eval.results import BenchReport
+from evimem.eval.synthetic import NoiseEmbedder
 from evimem.eval.vector_cache import CachedEmbedder
 from evimem.interfaces.cli.common import (
     bank_option,
@@ -27,6 +32,7 @@ from evimem.interfaces.cli.common import (
     json_option,
     progress_bar,
 )
+from evimem.llm.scripted import ScriptedModels
 from evimem.ports import Embedder
 from evimem.recipes import RECIPES
 from evimem.settings import Settings
@@ -129,8 +135,51 @@ def retrieval(
     parts = suite.parts_of(_data(data, settings), datasets=datasets, splits=splits)
     with _embedder(settings, cache) as embedder, _progress(as_json) as progress:
         report = suite.retrieval(parts, embedder=embedder, code=_code(), on_progress=progress)
-    write_report(report, out / "retrieval.json")
-    plot(report.parts, out / "retrieval.svg")
+    _show(report, out, detail=detail, as_json=as_json)
+
+
+@bench.command()
+@_data_options
+@click.option("--detail", is_flag=True, help="Per category and number of gold turns too.")
+@bank_option
+@json_option
+@failing_clearly
+def qemem(
+    data: str | None,
+    datasets: tuple[str, ...],
+    splits: tuple[str, ...],
+    out: Path,
+    cache: Path | None,
+    detail: bool,
+    path: str | None,
+    bank: str | None,
+    as_json: bool,
+) -> None:
+    """Coverage of QEMem's retrieval over episodes, facts and turns, built without a model, beside
+    single-list retrieval of the same store.
+
+    \b
+    Example:
+      evimem bench qemem --data locomo10.json --part report
+    """
+    settings = Settings.load(path=path, bank=bank)
+    parts = suite.parts_of(_data(data, settings), datasets=datasets, splits=splits)
+    with _embedder(settings, cache) as embedder, _progress(as_json) as progress:
+        if embedder is None:
+            raise SettingsError(
+                "single-list retrieval is dense: set EVIMEM_EMBEDDER to one, not 'none'"
+            )
+        report = suite.qemem(parts, embedder=embedder, code=_code(), on_progress=progress)
+    _show(report, out, detail=detail, as_json=as_json, drawn=suite.QEMEM_DRAWN)
+
+
+def _show(
+    report: BenchReport, out: Path, *, detail: bool, as_json: bool, drawn: Sequence[str] = ()
+) -> None:
+    """Writes a report of coverage with its plot, and prints it."""
+    written, drawing = out / f"{report.kind}.json", out / f"{report.kind}.svg"
+    write_report(report, written)
+    plot(report.parts, drawing, systems=drawn)
     if as_json:
         emit_json(report)
         return
@@ -138,7 +187,7 @@ def retrieval(
         click.echo(table(part, groups=("*",) if detail else ("overall",)) + "\n")
     for note in report.notes:
         click.echo(f"note: {note}")
-    click.echo(f"written: {out / 'retrieval.json'}, {out / 'retrieval.svg'}")
+    click.echo(f"written: {written}, {drawing}")
 
 
 @bench.command()
@@ -188,6 +237,16 @@ def _targets() -> Mapping[str, speed_bench.TargetFactory]:
     return {"evimem": ours, SqliteVecPeer.name: SqliteVecPeer}
 
 
+def _loop(facts: int) -> LoopRow:
+    """Rounds of mera under scripted models that answer at once."""
+    clock, models = SystemClock(), ScriptedModels(loop_script())
+    with tempfile.TemporaryDirectory(prefix="evimem-loop-") as folder:
+        store = SqliteStore.open(Path(folder) / "m.evimem", clock=clock)
+        embedder = NoiseEmbedder()
+        with Memory(store, clock=clock, embedder=embedder, models=models) as memory:
+            return run_loop(memory, store, facts=facts)
+
+
 @bench.command()
 @click.option("--smoke", is_flag=True, help="A thousand turns only: seconds.")
 @click.option(
@@ -214,6 +273,7 @@ def speed(smoke: bool, out: Path, path: str | None, bank: str | None, as_json: b
             encoder=build_embedder(settings),
             on_progress=progress,
         )
+        report = dataclasses.replace(report, loop=_loop(1_000 if smoke else 10_000))
     write_report(report, out / "speed.json")
     if as_json:
         emit_json(report)

@@ -6,7 +6,9 @@ import os
 from pathlib import Path
 
 import click
+from rich.console import Console
 
+from evimem.errors import SettingsError
 from evimem.interfaces.cli.common import (
     EXIT_FAILED_ITEMS,
     bank_option,
@@ -18,6 +20,8 @@ from evimem.interfaces.cli.common import (
     progress_bar,
 )
 from evimem.interfaces.cli.render import show_scan
+from evimem.llm.probe import ModelProbe, probe
+from evimem.model.codec import to_json
 from evimem.ports import BankStats
 from evimem.settings import Settings
 
@@ -163,34 +167,67 @@ def scan(fix: bool, path: str | None, bank: str | None, as_json: bool) -> None:
 
 
 @click.command()
+@click.option("--models", is_flag=True, help="Also call every model endpoint once.")
 @bank_option
 @json_option
 @failing_clearly
-def doctor(path: str | None, bank: str | None, as_json: bool) -> None:
+def doctor(models: bool, path: str | None, bank: str | None, as_json: bool) -> None:
     """Check the bank file, the embedder, counts and checksums, and say what to do.
 
     \b
-    Example:
+    Examples:
       evimem doctor
+      evimem doctor --models
     """
     with open_memory(path, bank) as memory:
         report = memory.doctor()
+    probes = _probes(Settings.load(path=path, bank=bank)) if models else ()
     if as_json:
-        emit_json(report)
+        emit_json({**to_json(report), "models": probes} if models else report)
     else:
         console = out()
         for key, value in report.facts.items():
             console.print(f"{key}: {value}", markup=False)
         for stats in report.banks:
             console.print(_bank_line(stats), markup=False)
+        for one in probes:
+            _show_probe(console, one)
         for problem in report.problems:
             style = "red" if problem.severity == "error" else "yellow"
             console.print(f"{problem.severity}: {problem.what}", style=style, markup=False)
             console.print(f"  do: {problem.todo}", markup=False)
-        if report.healthy:
+        if report.healthy and not any(one.problem for one in probes):
             console.print("all is well", style="green")
-    if not report.healthy:
+    if not report.healthy or any(one.problem for one in probes):
         raise SystemExit(EXIT_FAILED_ITEMS)
+
+
+def _probes(settings: Settings) -> tuple[ModelProbe, ...]:
+    """One tiny call per endpoint.
+
+    Raises:
+        SettingsError: no endpoint is set.
+    """
+    if settings.models is None:
+        raise SettingsError(
+            "no model endpoint is set: set EVIMEM_LLM_MODEL and EVIMEM_LLM_URL, or EVIMEM_MODELS"
+        )
+    return tuple(probe(one) for one in settings.models.endpoints)
+
+
+def _show_probe(console: Console, one: ModelProbe) -> None:
+    window = one.effective_window
+    told = f"{window} tokens" if window else "unknown (the server tells none, none is set)"
+    console.print(f"endpoint {one.endpoint}: {one.model}", markup=False)
+    console.print(f"  JSON by {one.strategy}; window {told}", markup=False)
+    if one.reply:
+        console.print(
+            f"  replied in {one.seconds:.2f} s: {one.reply} "
+            f"({one.tokens_in} tokens in, {one.tokens_out} out)",
+            markup=False,
+        )
+    if one.problem:
+        console.print(f"  error: {one.problem}", style="red", markup=False)
 
 
 COMMANDS = (banks, where, embed, reindex, backup, scan, doctor)

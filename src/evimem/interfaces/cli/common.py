@@ -127,7 +127,7 @@ def _fail(error: EvimemError, *, as_json: bool) -> NoReturn:
     raise SystemExit(code)
 
 
-_STAGES = {"store": "storing turns", "embed": "computing vectors"}
+_STAGES = {"store": "storing turns", "extract": "extracting facts", "embed": "computing vectors"}
 
 
 @contextmanager

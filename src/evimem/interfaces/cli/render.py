@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from rich.console import Console
@@ -10,7 +10,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from evimem.engine import ScanReport, SearchResult
-from evimem.model.answer import Answer, Citation
+from evimem.model.answer import Answer, Citation, Usage
+from evimem.model.chat import ModelCall
+from evimem.model.evidence import Plan
+from evimem.model.graph import GraphDelta
 from evimem.model.receipt import ImportReceipt
 from evimem.ports import EraseReceipt
 from evimem.trace import Round, Trace
@@ -29,6 +32,7 @@ __all__ = [
 _STATUS = {
     "supported": "[green]supported[/]",
     "partial": "[yellow]partial[/]",
+    "unverified": "[yellow]unverified[/]",
     "not_in_memory": "[red]not in memory[/]",
 }
 
@@ -50,6 +54,8 @@ def show_answer(console: Console, answer: Answer, *, trace: Trace | None = None)
         for r in trace.rounds:
             console.print(f"  {_round_line(r)}", style="dim", markup=False)
         console.print(f"  stopped: {trace.stop_reason}", style="dim", markup=False)
+    if answer.usage.calls:
+        console.print(f"  {_cost_line(answer.usage)}", style="dim", markup=False)
     _show_degraded(console, answer.degraded)
     if answer.trace_id:
         console.print(f"  more: evimem trace show {answer.trace_id}", style="dim", markup=False)
@@ -69,6 +75,13 @@ def _round_line(r: Round) -> str:
     accepted = len(r.assessment.evidence) if r.assessment is not None else 0
     return (
         f"round {r.n}: searched {queries}: {len(r.candidates)} candidates, {accepted} new evidence"
+    )
+
+
+def _cost_line(usage: Usage) -> str:
+    return (
+        f"{usage.calls} model calls, {usage.tokens_in:,} tokens in and {usage.tokens_out:,} out, "
+        f"{usage.seconds:.1f} s"
     )
 
 
@@ -165,8 +178,15 @@ def show_trace(console: Console, trace: Trace, texts: dict[str, str]) -> None:
         style="dim",
         markup=False,
     )
+    if trace.seeds is not None:
+        seeds = ", ".join(f"{node.name} ({node.type})" for node in trace.seeds.nodes)
+        console.print(f"seeds: {seeds}", markup=False)
+    for note in trace.notes:
+        console.print(f"  left out: {note}", style="yellow", markup=False)
+    _show_calls(console, trace.opening)
     for r in trace.rounds:
         _show_round(console, r, texts)
+    _show_calls(console, trace.closing)
     console.print(f"stopped: {trace.stop_reason}", markup=False)
     if trace.answer is not None:
         show_answer(console, trace.answer)
@@ -174,6 +194,8 @@ def show_trace(console: Console, trace: Trace, texts: dict[str, str]) -> None:
 
 def _show_round(console: Console, r: Round, texts: dict[str, str]) -> None:
     console.print(f"\nround {r.n}  ({r.seconds * 1000:.0f} ms)", style="bold")
+    if r.plan is not None:
+        _show_plan(console, r.plan)
     for step in r.searches:
         console.print(f"  query: {step.request.text!r}", markup=False)
         console.print(f"  why:   {step.why}", style="dim", markup=False)
@@ -197,3 +219,41 @@ def _show_round(console: Console, r: Round, texts: dict[str, str]) -> None:
         console.print(table)
     if r.assessment is not None and r.assessment.missing:
         console.print(f"  missing: {r.assessment.missing}", style="yellow", markup=False)
+    if r.assessment is not None:
+        if r.assessment.graph is not None:
+            _show_delta(console, r.assessment.graph)
+        for reason in (r.assessment.problem, *r.assessment.dropped):
+            if reason:
+                console.print(f"  left out: {reason}", style="yellow", markup=False)
+    _show_calls(console, r.calls)
+
+
+def _show_plan(console: Console, plan: Plan) -> None:
+    vote = "says it is enough" if plan.sufficient else f"misses: {plan.missing or '-'}"
+    console.print(f"  planner {vote}", markup=False)
+    surplus = (f"{plan.surplus} intents beyond three",) if plan.surplus else ()
+    for reason in (plan.problem, *plan.dropped, *surplus):
+        if reason:
+            console.print(f"  left out: {reason}", style="yellow", markup=False)
+
+
+def _show_delta(console: Console, delta: GraphDelta) -> None:
+    for node in delta.nodes:
+        console.print(f"  + {node.name} ({node.type})", style="green", markup=False)
+    for edge in delta.edges:
+        console.print(f"  + {edge.src} -> {edge.label} -> {edge.dst}", style="green", markup=False)
+    for one in delta.attributes:
+        console.print(f"  + {one.node}: {one.key} = {one.value}", style="green", markup=False)
+    for closed in delta.invalid:
+        console.print(f"  x {closed.text}: {closed.why}", style="red", markup=False)
+
+
+def _show_calls(console: Console, calls: Sequence[ModelCall]) -> None:
+    for call in calls:
+        problem = f"  {call.problem}" if call.problem else ""
+        console.print(
+            f"  {call.role}: {call.model}, {call.prompt}: {call.outcome}, {call.tokens_in} + "
+            f"{call.tokens_out} tokens, {call.seconds:.1f} s{problem}",
+            style="dim",
+            markup=False,
+        )

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from evimem.model.turn import Turn
 from evimem.query.lite.answer_rank import Piece, Reading
 from evimem.query.lite.answer_value import PAID
-from evimem.query.lite.words import WORD, key, keys
+from evimem.query.words import WORD, key, keys
 
 __all__ = [
     "Judgement",

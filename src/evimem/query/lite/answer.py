@@ -32,8 +32,8 @@ from evimem.query.lite.answer_span import shown, with_unit
 from evimem.query.lite.answer_value import asks_current, follow_up, teller, value_finder
 from evimem.query.lite.answer_when import When, asks_untold, day_words, resolve_when
 from evimem.query.lite.packager import entry_id
-from evimem.query.lite.words import key, keys
 from evimem.query.parts import BankView, Draft
+from evimem.query.words import key, keys
 
 __all__ = ["NOT_IN_MEMORY", "LiteAnswerer"]
 

@@ -13,7 +13,7 @@ from evimem.model.turn import Turn
 from evimem.query.lite.answer_rank import Piece, Reading
 from evimem.query.lite.answer_span import Span, joined_names, names, quoted
 from evimem.query.lite.answer_when import spans_in
-from evimem.query.lite.words import WORD, key, keys
+from evimem.query.words import WORD, key, keys
 
 __all__ = ["asks_code", "asks_name", "code_of", "given_name", "name_of"]
 

@@ -16,9 +16,9 @@ from evimem.model.evidence import EvidenceItem
 from evimem.model.turn import Turn
 from evimem.query.lite.answer_rank import Piece, Reading
 from evimem.query.lite.answer_span import Span, names, numbers
-from evimem.query.lite.sentences import Sentence, sentences
-from evimem.query.lite.words import WORD, key, keys
 from evimem.query.parts import BankView
+from evimem.query.sentences import Sentence, sentences
+from evimem.query.words import WORD, key, keys
 
 __all__ = [
     "Correction",

@@ -13,7 +13,7 @@ from evimem.model.evidence import EvidenceItem
 from evimem.query.lite.answer_rank import Piece, Reading, cite
 from evimem.query.lite.answer_span import Span, members_of_kind, names, quoted, shown
 from evimem.query.lite.answer_value import NAMED, TITLED
-from evimem.query.lite.words import WORD, key, keys
+from evimem.query.words import WORD, key, keys
 
 __all__ = ["Listed", "listed"]
 

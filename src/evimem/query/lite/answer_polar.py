@@ -16,8 +16,8 @@ from evimem.query.lite.answer_change import (
 )
 from evimem.query.lite.answer_rank import Piece, Reading, cite
 from evimem.query.lite.answer_span import shown
-from evimem.query.lite.words import key, keys
 from evimem.query.parts import BankView
+from evimem.query.words import key, keys
 
 __all__ = ["Polar", "decide", "is_polar", "pick_option"]
 

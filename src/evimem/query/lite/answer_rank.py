@@ -18,14 +18,14 @@ import numpy as np
 
 from evimem.model.evidence import EvidenceItem, EvidenceState, Question
 from evimem.model.item import Item
-from evimem.model.search import Hit, SearchRequest
+from evimem.model.search import Filters, Hit, SearchRequest
 from evimem.model.turn import Turn
 from evimem.query.lite.answer_span import asks_job
 from evimem.query.lite.packager import entry_id
-from evimem.query.lite.question import Analysis, analyse
-from evimem.query.lite.sentences import Sentence, rarity, sentences
-from evimem.query.lite.words import key, keys
 from evimem.query.parts import BankView
+from evimem.query.question import Analysis, analyse
+from evimem.query.sentences import Sentence, rarity, sentences
+from evimem.query.words import key, keys
 from evimem.temporal import DateTarget, date_targets, dates_in_question, find, overlap_scores
 
 __all__ = ["Piece", "Reading", "cite", "read", "speaker_is_user"]
@@ -175,7 +175,8 @@ def read(state: EvidenceState, view: BankView) -> Reading:
     analysis = analyse(question.text, speakers=view.speakers)
     person = about(analysis, view.speakers)
     entries = view.get(state.viewed[:MAX_VIEWED])
-    hits = view.search(SearchRequest(text=question.text, k=DEPTH)) if entries else ()
+    again = SearchRequest(text=question.text, k=DEPTH, filters=Filters(underived=True))
+    hits = view.search(again) if entries else ()
     places = _places(hits)
     bodies = [entry.body for entry in entries]
     weights = rarity(_wanted(analysis, person, bodies), bodies)

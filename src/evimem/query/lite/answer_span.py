@@ -10,8 +10,8 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from evimem.query.lite.sentences import Sentence
-from evimem.query.lite.words import MONTHS, STOP_WORDS, WEEKDAYS, WORD, key, keys
+from evimem.query.sentences import Sentence
+from evimem.query.words import MONTHS, STOP_WORDS, WEEKDAYS, WORD, key, keys
 
 __all__ = [
     "Span",

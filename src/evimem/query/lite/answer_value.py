@@ -26,7 +26,7 @@ from evimem.query.lite.answer_span import (
     with_unit,
 )
 from evimem.query.lite.answer_when import spans_in
-from evimem.query.lite.words import WORD, key, keys
+from evimem.query.words import WORD, key, keys
 
 __all__ = [
     "NAMED",

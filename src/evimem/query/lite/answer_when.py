@@ -20,8 +20,8 @@ from evimem.model.item import Item
 from evimem.model.time import TimeSpan
 from evimem.model.turn import Turn
 from evimem.query.lite.answer_rank import Piece, Reading
-from evimem.query.lite.sentences import Sentence
-from evimem.query.lite.words import WORD, key
+from evimem.query.sentences import Sentence
+from evimem.query.words import WORD, key
 from evimem.temporal import (
     DateTarget,
     date_targets,

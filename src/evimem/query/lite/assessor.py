@@ -16,18 +16,18 @@ from evimem.model.evidence import Assessment, Candidate, Decision, EvidenceItem,
 from evimem.model.item import Item
 from evimem.model.time import TimeSpan
 from evimem.model.turn import Turn
-from evimem.query.lite.kinds import examples_of, other_names_of
+from evimem.query.kinds import examples_of, other_names_of
 from evimem.query.lite.packager import entry_id
-from evimem.query.lite.question import Analysis, DateWords, analyse
-from evimem.query.lite.sentences import (
+from evimem.query.parts import BankView
+from evimem.query.question import Analysis, DateWords, analyse
+from evimem.query.sentences import (
     CAPTION_MARK,
     Sentence,
     SentenceMatch,
     match_sentences,
     rarity,
 )
-from evimem.query.lite.words import key, keys
-from evimem.query.parts import BankView
+from evimem.query.words import key, keys
 from evimem.temporal import event_span
 
 __all__ = ["ACCEPT", "SURE", "WEIGHTS", "Features", "LiteAssessor", "confidence", "features"]

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from evimem.model.evidence import Candidate, EvidenceState
 from evimem.model.item import Item
 from evimem.model.turn import Turn
-from evimem.query.lite.question import analyse
-from evimem.query.lite.sentences import match_sentences, rarity
 from evimem.query.parts import BankView
+from evimem.query.question import analyse
+from evimem.query.sentences import match_sentences, rarity
 from evimem.trace import SearchStep
 
 __all__ = ["SHOWN", "LitePackager", "entry_id", "fused_scores"]

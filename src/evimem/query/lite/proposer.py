@@ -13,12 +13,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from evimem.model.evidence import EvidenceState
-from evimem.model.search import Exclusion, Origin, Ranker, SearchRequest
-from evimem.query.lite.kinds import examples_of, other_names_of
+from evimem.model.search import Exclusion, Filters, Origin, Ranker, SearchRequest
+from evimem.query.kinds import examples_of, other_names_of
 from evimem.query.lite.packager import entry_id
-from evimem.query.lite.question import Analysis, analyse, normalised
-from evimem.query.lite.words import WORD, key, keys, word_set
-from evimem.query.parts import BankView, Proposal
+from evimem.query.parts import BankView, Proposal, Proposed
+from evimem.query.question import Analysis, analyse, normalised
+from evimem.query.words import WORD, key, keys, word_set
 
 __all__ = ["LiteProposer", "bridging_names", "feedback_words"]
 
@@ -42,7 +42,7 @@ _WHOSE = word_set("i me my mine we us our you your")
 class LiteProposer:
     """The deterministic proposer."""
 
-    def propose(self, state: EvidenceState, view: BankView) -> tuple[Proposal, ...]:
+    def propose(self, state: EvidenceState, view: BankView) -> Proposed:
         """The next searches, none of them asked before; empty if there is nothing new to ask."""
         analysis = analyse(state.question.text, speakers=view.speakers)
         seen = {normalised(request.text) for request in state.requests}
@@ -55,7 +55,7 @@ class LiteProposer:
                 continue
             seen.add(name)
             proposals.append(one)
-        return tuple(proposals)
+        return Proposed(searches=tuple(proposals))
 
 
 def _proposal(
@@ -72,6 +72,7 @@ def _proposal(
         text=text,
         k=DEPTH,
         ranker=ranker,
+        filters=Filters(underived=True),
         exclusion=Exclusion(items=viewed),
         origin=origin,
         like=like,

@@ -2,6 +2,8 @@
 
 An item goes when none of its sources is left. An item with another live source stays, without
 the link. A ring of items that stand only on each other and on what is erased goes as well.
+A fact also goes with any turn that its prompt showed (a hidden link): its words may come from
+there.
 """
 
 from __future__ import annotations
@@ -53,6 +55,15 @@ class _Statements:
 def _affected(run: _Statements, rows: Iterable[int]) -> tuple[set[int], set[int]]:
     """Rows that must go, and rows that stay and lose a link, when `rows` are erased."""
     seeds = set(rows)
+    while True:
+        doomed, unlinked = _closure(run, seeds)
+        shown_to = {src for (src,) in run.each(sql.LINK_SHOWN_TO, sorted(doomed))} - doomed
+        if not shown_to:
+            return doomed, unlinked
+        seeds |= shown_to
+
+
+def _closure(run: _Statements, seeds: set[int]) -> tuple[set[int], set[int]]:
     below: set[int] = set()  # everything derived from the seeds, over any number of steps
     frontier = seeds
     while frontier:
@@ -97,12 +108,14 @@ def erase_entries(
     blanked = run.change(sql.CHANGES_BLANK, ids)
     vectors = run.change(sql.VECTORS_OF_ROW_DELETE, order)
     run.change(sql.LINKS_OF_ITEM_DELETE, order)
-    run.change(sql.ITEM_DELETE, order)
+    run.change(sql.ITEM_DELETE, order)  # what builders did with them goes by its foreign key
     removed = [(bank, stamp, row) for row in order]
     connection.executemany(sql.REMOVED_ADD, removed)
     connection.executemany(sql.ITEM_TOUCH, [(stamp, bank, row) for row in sorted(unlinked)])
 
     touched = {entry[4] for entry in entries if entry[1] == 0}
+    for session in sorted(touched):  # replies kept for its other turns may quote the erased ones
+        connection.execute(sql.BUILDS_BLANK_IN_SESSION, (bank, bank, session))
     sessions = _empty_sessions(run, touched)
     session_ids = [session_id for (session_id,) in run.each(sql.SESSION_ID, sessions)]
     connection.executemany(sql.ITEM_LEAVE_SESSION, [(stamp, bank, row) for row in sessions])
@@ -130,7 +143,8 @@ def _empty_sessions(run: _Statements, sessions: Iterable[int]) -> list[int]:
 def clear_past(
     connection: apsw.Connection, bank: int, ids: Sequence[str], traces: Sequence[str]
 ) -> EraseReceipt:
-    """Blank the change log of entries; delete the traces that quote them, and the named ones.
+    """Blank the change log of entries and the replies that builders kept of them; delete the
+    traces that quote them, and the named ones.
 
     Args:
         connection: inside a write transaction.
@@ -143,6 +157,7 @@ def clear_past(
     doomed = {trace for (trace,) in run.each(sql.TRACES_OF, rows)}
     doomed |= {trace for (trace,) in run.each(sql.TRACE_ROW, traces)}
     run.change(sql.TRACE_DELETE, doomed)
+    run.change(sql.BUILDS_BLANK, rows)
     blanked = run.change(sql.CHANGES_BLANK, ids)
     connection.execute(sql.FILE_ERASED)
     return EraseReceipt(traces=len(doomed), changes_blanked=blanked, scrubbed=False)
@@ -163,6 +178,7 @@ def erase_bank(connection: apsw.Connection, bank: int, *, generation: int) -> Er
     for name, statement, bindings in (
         ("traces", sql.TRACES_DELETE, (bank,)),
         ("vectors", sql.VECTORS_DELETE, (bank, first, last)),
+        ("builds", sql.BUILDS_DELETE, (bank, first, last)),
         ("links", sql.LINKS_DELETE, (bank, first, last)),
         ("items", sql.ITEMS_DELETE, (bank, first, last)),
         ("sessions", sql.SESSIONS_DELETE, (bank,)),

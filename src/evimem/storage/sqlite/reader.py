@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +14,10 @@ import numpy as np
 from evimem.errors import BankCorrupt, UsageError, VectorsDamaged
 from evimem.model.item import Item, Kind, Link, LinkRole
 from evimem.model.turn import Session, Turn
-from evimem.ports import BankStats, Change, Changes, Pending, Row, VectorRow
+from evimem.ports import BankStats, BuildRecord, Change, Changes, Pending, Row, VectorRow
 from evimem.storage.sqlite import sql
 from evimem.storage.sqlite.rows import (
+    BUILD_STATUSES,
     KINDS,
     OPS,
     ROLES,
@@ -191,7 +193,9 @@ class SqliteReader:
         """See `Reader.resolve`."""
         if any(state == 0 for _, state in self._each(sql.ITEM_ROW, (ref,))):
             return ref
-        found = [item_id for item_id, _ in self._each(sql.ITEMS_BY_SOURCE, (ref,))]
+        named = self._each(sql.ITEMS_BY_SOURCE, (ref,))
+        # What was built from a turn has the turn's id in the source: the turn itself is meant.
+        found = [one for one, kind in named if not kind] or [one for one, _ in named]
         if len(found) > 1:
             shown = ", ".join(found[:10]) + (" ..." if len(found) > 10 else "")
             raise UsageError(
@@ -265,9 +269,28 @@ class SqliteReader:
         first, last = row_bounds(state.bank)
         found = self._all(statement, (state.bank, max(after, first), last, limit))
         return [
-            Pending(row=row, item_id=item_id, text=_body(kind, text, caption))
-            for row, item_id, kind, text, caption in found
+            Pending(row=row, item_id=item_id, text=_searched(item_id, kind, text, caption, attrs))
+            for row, item_id, kind, text, caption, attrs in found
         ]
+
+    def builds(self, builder: str) -> dict[str, BuildRecord]:
+        """See `Reader.builds`."""
+        if self._state is None:
+            return {}
+        every = (self._state.bank, *row_bounds(self._state.bank), builder)
+        return {
+            turn_id: BuildRecord(
+                turn_id=turn_id,
+                builder=builder,
+                key=key,
+                status=BUILD_STATUSES[status],
+                items=items,
+                attempts=attempts,
+                detail=detail,
+                raw=raw,
+            )
+            for turn_id, key, status, items, attempts, detail, raw in self._all(sql.BUILDS, every)
+        }
 
     def embedder(self) -> tuple[str, int] | None:
         """See `Reader.embedder`."""
@@ -410,9 +433,19 @@ def _encodable(key: str) -> bool:
     return True
 
 
-def _body(kind: int, text: str, caption: str) -> str:
+def _searched(item_id: str, kind: int, text: str, caption: str, attrs: str) -> str:
+    """What is embedded of an entry, made from its columns."""
     name: Kind = KINDS[kind]
-    if name != "turn" or not caption:
+    if name != "turn":
+        if not attrs:
+            return text
+        try:
+            return Item(item_id=item_id, kind=name, text=text, attrs=json.loads(attrs)).indexed
+        except ValueError as error:
+            raise BankCorrupt(
+                f"entry {item_id!r} is damaged ({error}): run `evimem doctor` and restore a backup"
+            ) from error
+    if not caption:
         return text
     shown = Turn(
         turn_id="", session_id="", index=0, speaker="", role="user", text=text, caption=caption

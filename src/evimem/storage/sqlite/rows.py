@@ -17,9 +17,10 @@ from evimem.errors import BankCorrupt, UsageError
 from evimem.model.codec import to_json
 from evimem.model.item import DerivedKind, Item, Kind, Link, LinkRole
 from evimem.model.turn import Role, Session, Turn
-from evimem.ports import NewEntry
+from evimem.ports import BuildStatus, NewEntry
 
 __all__ = [
+    "BUILD_STATUSES",
     "KINDS",
     "OPS",
     "ROLES",
@@ -47,6 +48,9 @@ ROLES: tuple[LinkRole, ...] = ("parent", "member", "source", "derived")
 
 OPS: tuple[str, ...] = ("put", "revise", "retire", "erase")
 """Operation of the change log by its number in the file. Only ever appended to."""
+
+BUILD_STATUSES: tuple[BuildStatus, ...] = ("done", "fallback", "refused", "failed")
+"""Status of a build by its number in the file. Only ever appended to."""
 
 _KIND_NUMBER = {name: number for number, name in enumerate(KINDS)}
 _NAIVE_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  # arithmetic in local time, zone added after
@@ -91,8 +95,6 @@ class Columns:
     """What it is."""
     blank: int
     """1 if there is nothing to embed."""
-    body: str
-    """What is searched and shown."""
     links: tuple[Link, ...]
     """Where an item came from."""
     entry: NewEntry
@@ -211,13 +213,11 @@ def encode(entry: NewEntry) -> Columns:
             f"tokens of {item_id!r} are {len(entry.tokens)} bytes: expected 4 for each token"
         )
     clean(f"entry {item_id!r}", (item_id, value.session_id, *content))
-    body = value.body
     return Columns(
         item_id=item_id,
         session_id=value.session_id,
         content=content,
-        blank=int(not body.strip()),
-        body=body,
+        blank=int(not value.body.strip()),
         links=links,
         entry=entry,
     )

@@ -1,8 +1,8 @@
 """The tables, as ordered named migrations. Once released, a migration is never edited.
 
 Canonical: bank, session, item, link, change, trace. Derived, and renewed from them: vector (and
-the tokens in item). Feed: removed. Row numbers are ``bank << 32 | number``, so that one bank is
-one range of every big table, and a row number is never used again.
+the tokens in item), build. Feed: removed. Row numbers are ``bank << 32 | number``, so that one
+bank is one range of every big table, and a row number is never used again.
 """
 
 from __future__ import annotations
@@ -158,10 +158,34 @@ CREATE TABLE removed(
 """
 
 
+_BUILDS = """
+CREATE TABLE build(
+    turn INTEGER NOT NULL REFERENCES item ON DELETE CASCADE ON UPDATE CASCADE,
+    builder TEXT NOT NULL,
+    bank INTEGER NOT NULL,
+    key TEXT NOT NULL,                  -- of model, prompt and all that was sent
+    status INTEGER NOT NULL,            -- 0 done, 1 fallback, 2 refused, 3 failed
+    items INTEGER NOT NULL,
+    attempts INTEGER NOT NULL,
+    detail TEXT NOT NULL,
+    raw TEXT NOT NULL,                  -- a reply that could not be used
+    PRIMARY KEY (turn, builder),
+    CHECK (turn >> 32 = bank)
+) STRICT, WITHOUT ROWID;
+"""
+
+
 def _first_tables(connection: apsw.Connection) -> None:
     connection.pragma("application_id", APPLICATION_ID)
     connection.execute(_TABLES)
 
 
-MIGRATIONS: tuple[Migration, ...] = (Migration(name="first_tables", apply=_first_tables),)
+def _builds(connection: apsw.Connection) -> None:
+    connection.execute(_BUILDS)
+
+
+MIGRATIONS: tuple[Migration, ...] = (
+    Migration(name="first_tables", apply=_first_tables),
+    Migration(name="builds", apply=_builds),
+)
 """In order; a file's version is how many of them it has seen."""

@@ -92,12 +92,12 @@ ITEMS_BY_SOURCE = """
 SELECT id, kind FROM item WHERE bank = ? AND source_id = ? AND source_id <> '' AND state = 0
 ORDER BY row"""
 ITEMS_PENDING = """
-SELECT row, id, kind, text, caption FROM item AS i NOT INDEXED
+SELECT row, id, kind, text, caption, attrs FROM item AS i NOT INDEXED
 WHERE bank = ? AND row > ? AND row <= ? AND state = 0 AND blank = 0
 AND NOT EXISTS (SELECT 1 FROM vector AS v WHERE +v.bank = i.bank AND v.row = i.row)
 ORDER BY row LIMIT ?"""
 ITEMS_TO_EMBED = """
-SELECT row, id, kind, text, caption FROM item NOT INDEXED
+SELECT row, id, kind, text, caption, attrs FROM item NOT INDEXED
 WHERE bank = ? AND row > ? AND row <= ? AND state = 0 AND blank = 0 ORDER BY row LIMIT ?"""
 ITEM_COUNTS = """
 SELECT kind, analyzer, count(*), sum(blank = 0) FROM item INDEXED BY item_generation
@@ -129,17 +129,44 @@ LINK_ADD = "INSERT INTO link(src, position, bank, role, dst, hidden) VALUES (?, 
 LINKS_OF = """
 SELECT l.role, i.id, l.hidden FROM link AS l JOIN item AS i ON i.row = l.dst AND i.bank = l.bank
 WHERE l.bank = ? AND l.src = ? ORDER BY l.position"""
-LINK_SOURCES = "SELECT dst FROM link WHERE bank = ? AND src = ?"
+# A fact stands on every turn that its prompt showed: a hidden source never keeps it alive, and one
+# that goes takes it along.
+LINK_SOURCES = """
+SELECT l.dst FROM link AS l JOIN item AS i ON i.row = l.src AND i.bank = l.bank
+WHERE l.bank = ? AND l.src = ? AND NOT (l.hidden AND i.kind = 1)"""
+LINK_SHOWN_TO = """
+SELECT l.src FROM link AS l JOIN item AS i ON i.row = l.src AND i.bank = l.bank
+WHERE l.bank = ? AND l.dst = ? AND l.hidden AND i.kind = 1"""
 LINK_DERIVED = "SELECT src FROM link WHERE bank = ? AND dst = ?"
 LINKS_TO = """
 SELECT DISTINCT i.id FROM link AS l JOIN item AS i ON i.row = l.src AND i.bank = l.bank
-WHERE l.bank = ? AND l.dst = ? AND i.state = 0 ORDER BY i.row"""
+WHERE l.bank = ? AND l.dst = ? AND NOT l.hidden AND i.state = 0 ORDER BY i.row"""
 LINKS_ALL = """
 SELECT l.src, i.id FROM link AS l NOT INDEXED
 CROSS JOIN item AS i ON i.row = l.dst AND i.bank = l.bank
-WHERE l.bank = ? AND l.src BETWEEN ? AND ? AND i.kind = 0 ORDER BY l.src, l.position"""
+WHERE l.bank = ? AND l.src BETWEEN ? AND ? AND NOT l.hidden AND i.kind = 0
+ORDER BY l.src, l.position"""
 LINKS_OF_ITEM_DELETE = "DELETE FROM link WHERE bank = ? AND src = ?"
 LINKS_DELETE = "DELETE FROM link WHERE bank = ? AND src BETWEEN ? AND ?"
+
+# -- what builders did ------------------------------------------------------------------------
+
+BUILDS = """
+SELECT i.id, b.key, b.status, b.items, b.attempts, b.detail, b.raw
+FROM build AS b NOT INDEXED CROSS JOIN item AS i ON i.row = b.turn AND i.bank = b.bank
+WHERE b.bank = ? AND b.turn BETWEEN ? AND ? AND b.builder = ? AND i.state = 0 ORDER BY b.turn"""
+BUILD_PUT = """
+INSERT INTO build(turn, builder, bank, key, status, items, attempts, detail, raw)
+SELECT row, ?, bank, ?, ?, ?, ?, ?, ? FROM item WHERE bank = ? AND id = ? AND kind = 0 AND state = 0
+ON CONFLICT(turn, builder) DO UPDATE SET
+    bank = excluded.bank, key = excluded.key, status = excluded.status, items = excluded.items,
+    attempts = excluded.attempts, detail = excluded.detail, raw = excluded.raw"""
+BUILDS_BLANK = """
+UPDATE build SET detail = '', raw = '' WHERE bank = ? AND turn = ?"""
+BUILDS_BLANK_IN_SESSION = """
+UPDATE build SET detail = '', raw = ''
+WHERE +bank = ? AND turn IN (SELECT row FROM item WHERE +bank = ? AND session = ?)"""
+BUILDS_DELETE = "DELETE FROM build WHERE bank = ? AND turn BETWEEN ? AND ?"
 
 # -- change log -------------------------------------------------------------------------------
 

@@ -15,12 +15,13 @@ import numpy as np
 from evimem.errors import BankCorrupt, EmbedderError, EmbedderMismatch, NotFound, UsageError
 from evimem.model.item import Item, Link
 from evimem.model.turn import Session, Turn
-from evimem.ports import Clock, EraseReceipt, NewEntry, PutReceipt, VectorRow
+from evimem.ports import BuildRecord, Clock, EraseReceipt, NewEntry, PutReceipt, VectorRow
 from evimem.storage.sqlite import sql
 from evimem.storage.sqlite.connection import atomic
 from evimem.storage.sqlite.erase import clear_past, erase_bank, erase_entries
 from evimem.storage.sqlite.reader import BankState, SqliteReader, bank_state
 from evimem.storage.sqlite.rows import (
+    BUILD_STATUSES,
     KINDS,
     OPS,
     ROLES,
@@ -296,7 +297,7 @@ class SqliteWriter(SqliteReader):
             if columns.content.kind:
                 outcome.links[item_id] = columns
         # A new text gets a new row number: a vector made of the old one cannot reach it.
-        renumber = state or before.body != columns.body
+        renumber = state or _searched(before) != _searched(columns.entry.value)
         self._update(row, self._replace_row(row) if renumber else row, version, columns)
 
     def _replace_row(self, old: int) -> int:
@@ -475,7 +476,19 @@ class SqliteWriter(SqliteReader):
                 bank.trimmed = self.stamp()  # the feed cannot list vectors that went: load anew
         return dropped
 
-    # -- traces ---------------------------------------------------------------------------
+    # -- what builders did, traces --------------------------------------------------------
+
+    def put_builds(self, records: Iterable[BuildRecord]) -> None:
+        """See `Writer.put_builds`."""
+        bank = self._bank.bank
+        with self._block():
+            for one in records:
+                clean(f"the build of {one.turn_id!r}", (one.builder, one.key, one.detail, one.raw))
+                values = (
+                    one.builder, one.key, BUILD_STATUSES.index(one.status), one.items,
+                    one.attempts, one.detail, one.raw, bank, one.turn_id,
+                )  # fmt: skip
+                self._connection.execute(sql.BUILD_PUT, values)
 
     def put_trace(self, trace: Trace) -> bool:
         """See `Writer.put_trace`."""
@@ -513,6 +526,11 @@ def _chunks(entries: Iterable[Columns]) -> Iterator[list[Columns]]:
         chunk[columns.item_id] = columns
     if chunk:
         yield list(chunk.values())
+
+
+def _searched(value: Turn | Item) -> str:
+    """What of an entry is searched and embedded."""
+    return value.indexed if isinstance(value, Item) else value.body
 
 
 def _broken(entry: Any) -> bool:

@@ -1,0 +1,1 @@
+"""Builders: what is derived from stored turns before any question is asked."""

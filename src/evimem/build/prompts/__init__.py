@@ -1,0 +1,1 @@
+"""The prompts of the builders, one module each."""

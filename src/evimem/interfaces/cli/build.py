@@ -1,0 +1,218 @@
+"""Commands that build memory from stored turns: facts, and how far they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import click
+from rich.console import Console
+
+from evimem.compose import build_models
+from evimem.engine import BuildEstimate, BuildReport, BuildState, ModelUsage
+from evimem.interfaces.cli.common import (
+    EXIT_FAILED_ITEMS,
+    bank_option,
+    emit_json,
+    failing_clearly,
+    json_option,
+    open_memory,
+    out,
+    progress_bar,
+)
+from evimem.interfaces.cli.render import secrets_lines
+from evimem.llm.pool import ModelPool
+from evimem.llm.pricing import Price, call_cost
+from evimem.model.codec import to_json
+from evimem.settings import Settings
+
+__all__ = ["COMMANDS"]
+
+MOST_FAILURES = 0.05
+"""Share of turns without a usable reply above which the command fails (case P019)."""
+_SHOWN = 10  # failures and sessions that are listed; the rest is counted
+
+
+@click.group()
+def build() -> None:
+    """Build what questions are answered from: facts, by a language model."""
+
+
+@build.command("facts")
+@click.option("--session", "sessions", multiple=True, metavar="REF", help="Only this session.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most N turns.")
+@click.option("--failed", is_flag=True, help="Only turns that failed before or stand as words.")
+@click.option(
+    "--workers", type=click.IntRange(1, 64), default=4, show_default=True, help="Calls at a time."
+)
+@click.option("--max-calls", type=click.IntRange(min=0), metavar="N", help="At most N calls.")
+@click.option("--max-tokens", type=click.IntRange(min=0), metavar="N", help="At most N tokens.")
+@click.option("--dry-run", is_flag=True, help="Only tell what it would take; nothing is sent.")
+@bank_option
+@json_option
+@failing_clearly
+def facts(
+    sessions: tuple[str, ...],
+    limit: int | None,
+    failed: bool,
+    workers: int,
+    max_calls: int | None,
+    max_tokens: int | None,
+    dry_run: bool,
+    path: str | None,
+    bank: str | None,
+    as_json: bool,
+) -> None:
+    """Extract atomic facts from every turn that has none up to date.
+
+    Each turn is kept as soon as it is read: after a stop the same command goes on from there, and
+    nothing is read twice under one model. Ends with code 3 if a share of turns above 5% got no
+    usable reply, or if it stopped early.
+
+    \b
+    Examples:
+      evimem build facts --dry-run
+      evimem build facts --limit 100 --max-tokens 500000
+      evimem build facts --failed
+    """
+    prices = _prices(path, bank)
+    chosen: dict[str, Any] = {"sessions": sessions, "limit": limit, "only_failed": failed}
+    if dry_run:
+        with open_memory(path, bank) as memory:
+            estimate = memory.estimate_build(**chosen)
+        _show_estimate(estimate, prices, as_json=as_json)
+        return
+    with open_memory(path, bank) as memory, progress_bar(quiet=as_json) as progress:
+        report = memory.build_facts(
+            **chosen,
+            workers=workers,
+            max_calls=max_calls,
+            max_tokens=max_tokens,
+            progress=progress,
+        )
+    cost = _cost(report.usage, prices)
+    if as_json:
+        emit_json({**to_json(report), "calls": report.calls, "cost": cost})
+    else:
+        _show_report(out(), report, cost)
+    if report.stopped or report.failure_rate > MOST_FAILURES:
+        raise SystemExit(EXIT_FAILED_ITEMS)
+
+
+@build.command("status")
+@bank_option
+@json_option
+@failing_clearly
+def status(path: str | None, bank: str | None, as_json: bool) -> None:
+    """How far the facts of a bank are: done, failed and pending, by session.
+
+    \b
+    Example:
+      evimem build status
+    """
+    with open_memory(path, bank) as memory:
+        state = memory.estimate_build().state
+    if as_json:
+        emit_json(state)
+        return
+    _show_state(out(), state)
+
+
+def _prices(path: str | None, bank: str | None) -> Mapping[str, Price]:
+    models = build_models(Settings.load(path=path, bank=bank))
+    return models.prices if isinstance(models, ModelPool) else {}
+
+
+def _cost(usage: Iterable[ModelUsage], prices: Mapping[str, Price]) -> float | None:
+    """What calls cost; None where a model has no price."""
+    total = 0.0
+    for one in usage:
+        price = prices.get(one.model)
+        if price is None:
+            return None
+        total += call_cost(
+            price,
+            tokens_in=one.tokens_in,
+            tokens_out=one.tokens_out,
+            tokens_cached=min(one.tokens_cached, one.tokens_in),
+        )
+    return total
+
+
+def _show_estimate(estimate: BuildEstimate, prices: Mapping[str, Price], *, as_json: bool) -> None:
+    usage = ModelUsage(
+        model=estimate.model,
+        calls=estimate.calls,
+        tokens_in=estimate.tokens_in,
+        tokens_out=estimate.tokens_out,
+    )
+    cost = _cost([usage], prices)
+    if as_json:
+        emit_json({**to_json(estimate), "cost": cost})
+        return
+    console = out()
+    console.print(
+        f"{estimate.turns:,} turns to read with {estimate.model}: about {estimate.calls:,} calls, "
+        f"{estimate.tokens_in:,} tokens in and {estimate.tokens_out:,} out{_priced(cost)}",
+        markup=False,
+    )
+    _show_state(console, estimate.state)
+
+
+def _priced(cost: float | None) -> str:
+    return "" if cost is None else f", cost {cost:.4f}"
+
+
+def _show_report(console: Console, report: BuildReport, cost: float | None) -> None:
+    tokens_in = sum(one.tokens_in for one in report.usage)
+    tokens_out = sum(one.tokens_out for one in report.usage)
+    console.print(
+        f"{report.built:,} turns read in {report.seconds:.1f} s: {report.calls:,} calls, "
+        f"{tokens_in:,} tokens in and {tokens_out:,} out{_priced(cost)}",
+        markup=False,
+    )
+    _show_state(console, report.state)
+    if report.rejected:
+        console.print(f"left out: {_listed(report.rejected)}", style="yellow", markup=False)
+    if report.changed:
+        console.print(f"{report.changed} turns changed while they were read", style="yellow")
+    for turn_id, why in list(report.failures.items())[:_SHOWN]:
+        console.print(f"{turn_id}: {why}", style="yellow", markup=False)
+    if len(report.failures) > _SHOWN:
+        console.print(f"{len(report.failures) - _SHOWN} more (see --json)", style="yellow")
+    for line in secrets_lines(report.secrets):
+        console.print(line, style="yellow", markup=False)
+    for reason in report.degraded:
+        console.print(f"degraded: {reason}", style="yellow", markup=False)
+    if report.stopped:
+        console.print(f"stopped: {report.stopped}", style="red", markup=False)
+    if report.state.failed or report.state.fallback:
+        console.print("read them again with: evimem build facts --failed", markup=False)
+
+
+def _show_state(console: Console, state: BuildState) -> None:
+    console.print(
+        f"{state.done + state.fallback:,}/{state.turns:,} turns extracted: {state.facts:,} facts "
+        f"of {state.with_facts:,} turns; {state.fallback} stand as their own words, "
+        f"{state.refused} refused, {state.failed} failed, {state.pending} pending",
+        markup=False,
+    )
+    if state.causes:
+        console.print(f"causes: {_listed(state.causes)}", markup=False)
+    unfinished = [one for one in state.sessions if one.failed or one.pending]
+    for one in unfinished[:_SHOWN]:
+        console.print(
+            f"session {one.source_id or one.session_id}: {one.done} of {one.turns} turns done, "
+            f"{one.failed} failed, {one.pending} pending",
+            style="dim",
+            markup=False,
+        )
+    if len(unfinished) > _SHOWN:
+        console.print(f"{len(unfinished) - _SHOWN} more sessions (see --json)", style="dim")
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{n} x {name}" for name, n in sorted(counts.items()))
+
+
+COMMANDS = (build,)

@@ -1,0 +1,1 @@
+"""Chat models: adapters for providers, and wrappers around any of them."""

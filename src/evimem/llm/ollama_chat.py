@@ -1,0 +1,71 @@
+"""The dialect of Ollama's own API. Unlike its /v1 it takes the window with the request, so that
+a prompt is not cut to the server's default."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from evimem.llm.adapter import JsonObject, Sending
+from evimem.llm.reading import count, joined, section, words
+from evimem.llm.strategy import Rung
+from evimem.llm.transport import Sdk
+from evimem.model.chat import ChatReply, Finish
+from evimem.model.turn import JsonValue
+
+__all__ = ["OllamaDialect"]
+
+_FINISH: Mapping[str, Finish] = {"stop": "stop", "length": "length"}
+
+
+class OllamaDialect:
+    """POST /api/chat. The OpenAI SDK carries it: to the wire it is one more POST of JSON."""
+
+    path = "/api/chat"
+    sdk: Sdk = "openai"
+    ways: Mapping[Rung, str] = MappingProxyType(
+        {
+            "native": "format with the schema",
+            "json": "format json, schema in the prompt",
+            "prompt": "schema in the prompt",
+        }
+    )
+    schema_in_prompt: frozenset[Rung] = frozenset({"json", "prompt"})
+
+    def __init__(self, *, context: int = 0) -> None:
+        """The dialect; `context`: the window to ask for, in tokens; 0: the server's default."""
+        self._context = context
+
+    def body(self, sending: Sending) -> JsonObject:
+        """The JSON to send."""
+        options: JsonObject = {
+            "num_predict": sending.request.max_tokens,
+            **sending.temperature,
+            **sending.seed,
+            **({"num_ctx": self._context} if self._context else {}),
+        }
+        shape: JsonObject = {}
+        if sending.schema is not None and sending.rung != "prompt":
+            shape = {"format": sending.schema if sending.rung == "native" else "json"}
+        return {
+            "model": sending.model,
+            "messages": [{"role": m.role, "content": m.text} for m in sending.messages],
+            "stream": False,
+            "options": options,
+            **shape,
+        }
+
+    def reply(self, body: Mapping[str, JsonValue], *, schema: bool) -> ChatReply | None:
+        """The reply in a body; None if there is no message in it."""
+        if not isinstance(body.get("message"), dict):
+            return None
+        message = section(body, "message")
+        text, thought = joined(message.get("content")), words(message, "thinking")
+        return ChatReply(
+            text=text,
+            finish=_FINISH.get(words(body, "done_reason"), "other"),
+            model=words(body, "model"),
+            tokens_in=count(body, "prompt_eval_count"),
+            tokens_out=count(body, "eval_count"),
+            notes=("only reasoning",) if thought and not text.strip() else (),
+        )

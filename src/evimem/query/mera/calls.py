@@ -1,0 +1,62 @@
+"""One structured call: the data, or why there is none.
+
+A reply that cannot be used is part of the game (a parse failure is counted and the loop goes on,
+MERA-38, 42); a model that cannot be reached is not, and its error passes through.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from evimem.errors import PromptTooLong, ReplyError, TruncatedReply
+from evimem.model.chat import ChatReply, ChatRequest
+from evimem.model.turn import JsonValue
+from evimem.ports import ChatModel
+
+__all__ = ["Said", "ask"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """What a model said to one request."""
+
+    data: Mapping[str, JsonValue] = field(default_factory=dict)
+    """The reply, valid by the schema but for items that were left out; empty if unusable."""
+    problem: str = ""
+    """Why it could not be used; empty if it could."""
+    dropped: tuple[str, ...] = ()
+    """Items that did not fit the schema."""
+    raw: str = ""
+    """The words of an unusable reply."""
+
+
+def ask(model: ChatModel, request: ChatRequest) -> Said:
+    """Calls the model; after a cut reply once more with twice the room, never in the same words.
+
+    Raises:
+        ModelError: the model could not be reached or refused the request as it stands.
+        BudgetExceeded: the ceiling of calls or tokens is reached.
+    """
+    try:
+        try:
+            reply = model.chat(request)
+        except TruncatedReply as cut:
+            reply = _with_more_room(model, request, cut)
+    except ReplyError as error:
+        return Said(problem=f"{type(error).__name__}: {error}", raw=error.raw)
+    data = reply.data if isinstance(reply.data, dict) else {}
+    return Said(data=data, dropped=reply.rejected)
+
+
+def _with_more_room(model: ChatModel, request: ChatRequest, cut: TruncatedReply) -> ChatReply:
+    """The reply to the same prompt with twice the room.
+
+    Raises:
+        TruncatedReply: that does not fit the window, or was cut again.
+    """
+    try:
+        return model.chat(dataclasses.replace(request, max_tokens=2 * request.max_tokens))
+    except PromptTooLong as error:
+        raise cut from error

@@ -1,0 +1,21 @@
+"""A build in a process of its own, to be killed: build_worker.py FILE URL."""
+
+from __future__ import annotations
+
+import sys
+
+from evimem.compose import Memory, build_models
+from evimem.settings import Settings
+
+
+def main() -> None:
+    """Builds the facts of the default bank with four workers."""
+    path, url = sys.argv[1:]
+    environ = {"EVIMEM_EMBEDDER": "none", "EVIMEM_LLM_URL": url, "EVIMEM_LLM_MODEL": "small"}
+    settings = Settings.load(path=path, environ=environ)
+    with Memory.from_settings(settings, models=build_models(settings)) as memory:
+        memory.build_facts(workers=4)
+
+
+if __name__ == "__main__":
+    main()
