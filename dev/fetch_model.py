@@ -60,7 +60,9 @@ class Model:
     about: str
     """What it is."""
     penalty: float = 1.0
-    """Repetition penalty that it is served with."""
+    """Repetition penalty that it is served with; 1: none."""
+    frequency: float = 0.0
+    """Frequency penalty that it is served with, which grows with every repetition; 0: none."""
 
 
 def _parts(stem: str, count: int) -> tuple[str, ...]:
@@ -75,7 +77,8 @@ MODELS = {
         size=98_362_432,
         sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
         about="SmolLM2-135M-Instruct Q4_1, Apache-2.0: follows a schema, says nothing useful",
-        penalty=1.2,
+        penalty=1.1,
+        frequency=0.2,
     ),
     "qwen-0.5b": Model(
         file="Qwen2.5-Coder-0.5B-Instruct.Q4_K_M.gguf",
