@@ -79,6 +79,8 @@ def page(run: Run, figures: dict[str, Any]) -> str:
         "<h2>Facts</h2>",
         _build(run, figures["build"]),
         "<h2>Questions</h2>",
+        '<p class="soft small">Open a question for its rounds. Candidates on yellow ground are '
+        "gold turns; recall is the share of a question's gold turns up to its last round.</p>",
         _overview(figures["questions"]),
         *(_question(one, run) for one in run.asked),
     ]

@@ -5,7 +5,7 @@
 The model's packages come first: `python dev/fetch_model.py qwen-0.5b --server`. The folder `--out`
 gets the bank, one trace per question, `report.html` and `summary.json`. The page and the traces
 quote the benchmark and stay out of the repository; the summary holds ids and counts only. Run again
-with the same folder, it goes on where it was.
+with the same folder, it goes on where it was; delete the traces there to ask anew.
 
 Questions are drawn by a fixed seed, the same number from every category, from those whose gold
 turns all lie within the sessions that are built.
@@ -317,8 +317,8 @@ def manifest(
     return {
         "model": f"{model.file} sha256 {model.sha256[:16]}",
         "server": f"xllamacpp {fetch_model.pins(fetch_model.CONSTRAINTS)['xllamacpp'][0]}, "
-        f"{options.threads} threads, context {server['context']} per request, "
-        f"repetition penalty {model.penalty}",
+        f"threads: {options.threads}, context {server['context']} per request, "
+        f"repetition penalty {model.penalty}, frequency penalty {model.frequency}",
         "recipe": f"{options.recipe}, at most {options.rounds} rounds",
         "prompts": ", ".join(sorted(prompts)),
         "questions": f"{options.questions} of {CONVERSATION}, seed {options.seed}",
