@@ -328,6 +328,8 @@ class BankStats:
     """Its name."""
     turns: int = 0
     """Live turns."""
+    blank: int = 0
+    """Live turns without words, of which nothing is built."""
     items: Mapping[str, int] = field(default_factory=dict)
     """Live items per kind."""
     sessions: int = 0

@@ -7,10 +7,12 @@ from pathlib import Path
 
 from evimem import Memory
 from evimem.embed.hashing import HashingEmbedder
+from evimem.engine.health import fact_problems
 from evimem.engine.ingest import new_entry
 from evimem.engine.short_view import ShortView
 from evimem.model.item import Item, Link
 from evimem.model.search import Filters, SearchRequest
+from evimem.ports import BuildRecord, BuildStatus
 
 FACTS = SearchRequest(text="cello", ranker="dense", filters=Filters(kinds=frozenset({"fact"})))
 
@@ -50,3 +52,25 @@ def test_case_p022_without_vectors_words_rank_and_the_view_says_so(tmp_path: Pat
         assert [h.item_id for h in view.search(FACTS)] == ["f1"]
         assert any(why.startswith("no_vector: dense") for why in view.degraded)
         assert view.searches == 1
+
+
+def test_what_waits_for_facts_is_told_and_blank_turns_do_not_wait(tmp_path: Path) -> None:
+    with Memory.open(tmp_path / "m.evimem", embedder="none") as memory:
+        with_fact(memory)
+        more = memory.add([{"role": "user", "content": "  "}, {"role": "user", "content": "hm"}])
+
+        def told(**status: BuildStatus) -> list[str]:
+            records = [
+                BuildRecord(turn_id=turn, builder="facts", key="k", status=one)
+                for turn, one in zip(more.stored[1:], status.values(), strict=True)
+            ]
+            with memory._store.write("default") as tx:
+                tx.put_builds(records)
+                return list(fact_problems(tx, "default"))
+
+        assert [why.split(":")[0] for why in told(last="done")] == ["facts_pending"]
+        assert "1 turns" in told(last="done")[0], "the first turn has no record yet"
+        assert [why.split(":")[0] for why in told(last="refused")] == [
+            "facts_pending", "facts_refused",
+        ]  # fmt: skip
+        assert "2 turns" in told(last="failed")[0]

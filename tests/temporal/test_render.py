@@ -7,7 +7,7 @@ from datetime import date
 import pytest
 
 from evimem.model.time import TimeSpan
-from evimem.temporal import event_span, find, render, render_answer, settle_time
+from evimem.temporal import event_span, find, render, render_answer
 
 THURSDAY = date(2023, 5, 25)
 D = "25 May 2023"
@@ -149,24 +149,6 @@ def test_mera_33_a_vague_rendering_keeps_words_interval_and_anchor() -> None:
 )
 def test_qem_17_every_rule_of_the_constructor_prompt(quote: str, time: str) -> None:
     assert render(event_span(quote, date(2031, 3, 12)), "qemem") == time
-
-
-def test_qem_17_what_has_no_time_gets_an_empty_field() -> None:
-    settled = settle_time(
-        "2 May 2023", quote="tea", said=THURSDAY, policy="qemem", time_relevant=False
-    )
-    assert settled.text == ""
-
-
-def test_qem_18_an_absolute_time_of_the_model_stands_and_says_so() -> None:
-    settled = settle_time("24 May 2023", quote="yesterday", said=THURSDAY, policy="qemem")
-    assert (settled.text, settled.origin) == ("24 May 2023", "model")
-
-
-@pytest.mark.parametrize("written", ["", "yesterday", "   "])
-def test_qem_18_an_empty_or_relative_time_is_replaced_and_says_so(written: str) -> None:
-    settled = settle_time(written, quote="I ran yesterday", said=THURSDAY, policy="qemem")
-    assert (settled.text, settled.origin) == ("24 May 2023", "normaliser")
 
 
 def test_qem_18_spans_of_the_engine_name_the_normaliser() -> None:

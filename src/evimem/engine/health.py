@@ -59,6 +59,11 @@ def fact_problems(reader: Reader, bank: str) -> Iterator[str]:
             f"run `evimem build facts --bank {bank}` first"
         )
     done = reader.builds("facts")
-    waiting = stats.turns - sum(one.status in ("done", "fallback") for one in done.values())
+    failed = sum(one.status == "failed" for one in done.values())
+    refused = sum(one.status == "refused" for one in done.values())
+    # A turn without words holds no fact and has no record.
+    waiting = stats.turns - stats.blank - len(done) + failed
     if done and waiting > 0:
         yield f"facts_pending: {waiting} turns have no facts yet; run `evimem build facts`"
+    if refused:
+        yield f"facts_refused: the model declined {refused} turns; their words are not searched"

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from evimem.errors import RateLimited
+from evimem.llm.wrapper import Wrapped
 from evimem.model.chat import ChatReply, ChatRequest
 from evimem.ports import ChatModel
 
@@ -134,24 +135,14 @@ class Limiter:
             waited_for = until  # a sleep that returns early is not repeated for the same pause
 
 
-class Limited:
+class Limited(Wrapped):
     """A `ports.ChatModel` behind a limiter."""
 
     def __init__(self, model: ChatModel, limiter: Limiter) -> None:
         """Wrap a model; the limiter is shared by everyone who asks the same endpoint."""
-        self._model = model
+        super().__init__(model)
         self.limiter = limiter
         """The gate."""
-
-    @property
-    def model_id(self) -> str:
-        """The wrapped model's."""
-        return self._model.model_id
-
-    @property
-    def window(self) -> int:
-        """The wrapped model's."""
-        return self._model.window
 
     def chat(self, request: ChatRequest) -> ChatReply:
         """The reply, once it is this caller's turn.

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from evimem.errors import BudgetExceeded, ModelError, ModelServerError, ModelTimeout, RateLimited
+from evimem.llm.wrapper import Wrapped
 from evimem.model.chat import ChatReply, ChatRequest
 from evimem.ports import ChatModel
 
@@ -29,7 +30,7 @@ _UNREACHABLE = 4
 one that does not run should be told of soon."""
 
 
-class Retrying:
+class Retrying(Wrapped):
     """A `ports.ChatModel` that tries again."""
 
     def __init__(
@@ -57,22 +58,12 @@ class Retrying:
         """
         if attempts < 1:
             raise ValueError(f"attempts={attempts!r}: at least one is needed")
-        self._model = model
+        super().__init__(model)
         self._attempts = attempts
         self._longest = longest
         self._sleep = sleep
         self._seconds = seconds
         self._random = random
-
-    @property
-    def model_id(self) -> str:
-        """The wrapped model's."""
-        return self._model.model_id
-
-    @property
-    def window(self) -> int:
-        """The wrapped model's."""
-        return self._model.window
 
     def chat(self, request: ChatRequest) -> ChatReply:
         """The reply of the first attempt that gives one.

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from evimem.errors import BudgetExceeded, EvimemError, ModelError, PromptTooLong
 from evimem.llm.ledger import Ledger
 from evimem.llm.saved import SavedReplies
+from evimem.llm.wrapper import Wrapped
 from evimem.model.chat import ChatReply, ChatRequest, ModelCall, Role
 from evimem.ports import ChatModel
 
@@ -149,7 +150,7 @@ def _smaller(asked: int | None, allowed: int | None, name: str, setting: str) ->
     return _Ceiling(limit=allowed, raised_by=f"To allow more, the operator raises {setting}.")
 
 
-class Metered:
+class Metered(Wrapped):
     """A `ports.ChatModel` that asks the budget first and puts every attempt on the ledger."""
 
     def __init__(
@@ -171,21 +172,11 @@ class Metered:
                 so that a replayed run ends where the recorded one ended.
             seconds: a clock for durations.
         """
-        self._model = model
+        super().__init__(model)
         self._ledger = ledger
         self._budget = budget
         self._saved = saved
         self._seconds = seconds
-
-    @property
-    def model_id(self) -> str:
-        """The wrapped model's."""
-        return self._model.model_id
-
-    @property
-    def window(self) -> int:
-        """The wrapped model's."""
-        return self._model.window
 
     def chat(self, request: ChatRequest) -> ChatReply:
         """One attempt.

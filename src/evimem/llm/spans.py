@@ -13,6 +13,7 @@ from typing import Any, Protocol, cast
 
 from evimem._version import __version__
 from evimem.errors import EvimemError
+from evimem.llm.wrapper import Wrapped
 from evimem.model.chat import ChatReply, ChatRequest
 from evimem.ports import ChatModel
 
@@ -36,7 +37,7 @@ def tracer() -> Tracer | None:
     return cast(Tracer, trace.get_tracer("evimem", __version__))
 
 
-class Spanned:
+class Spanned(Wrapped):
     """A `ports.ChatModel` with a span around every call."""
 
     def __init__(self, model: ChatModel, spans: Tracer | None) -> None:
@@ -46,18 +47,8 @@ class Spanned:
             model: what is asked.
             spans: where spans go; None: nowhere.
         """
-        self._model = model
+        super().__init__(model)
         self._spans = spans
-
-    @property
-    def model_id(self) -> str:
-        """The wrapped model's."""
-        return self._model.model_id
-
-    @property
-    def window(self) -> int:
-        """The wrapped model's."""
-        return self._model.window
 
     def chat(self, request: ChatRequest) -> ChatReply:
         """The reply.

@@ -26,6 +26,7 @@ from evimem.errors import (
 )
 from evimem.llm.parse import NotJson, find_json, spoken
 from evimem.llm.schema import Checked, check, check_schema, list_fields, repeats, skeleton
+from evimem.llm.wrapper import Wrapped
 from evimem.model.chat import ChatMessage, ChatReply, ChatRequest, JsonSchema, Outcome
 from evimem.model.turn import JsonValue
 from evimem.ports import ChatModel
@@ -75,7 +76,7 @@ class _Usable:
     """As the model below gave it."""
 
 
-class Structured:
+class Structured(Wrapped):
     """A `ports.ChatModel` whose replies to a schema carry valid `data`.
 
     Without a schema it takes thinking blocks away and refuses empty replies.
@@ -96,19 +97,9 @@ class Structured:
         """
         if attempts < 1:
             raise ValueError(f"attempts={attempts!r}: at least one is needed")
-        self._model = model
+        super().__init__(model)
         self._attempts = attempts
         self._settle = settle
-
-    @property
-    def model_id(self) -> str:
-        """The wrapped model's."""
-        return self._model.model_id
-
-    @property
-    def window(self) -> int:
-        """The wrapped model's."""
-        return self._model.window
 
     def chat(self, request: ChatRequest) -> ChatReply:
         """The reply; with a schema its `data` fits, `rejected` tells which items were left out.

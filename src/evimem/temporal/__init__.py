@@ -9,13 +9,12 @@ from evimem.temporal.question import (
     dates_in_question,
     overlap_scores,
 )
-from evimem.temporal.render import Policy, SettledTime, render, render_answer, settle_time
+from evimem.temporal.render import Policy, render, render_answer
 from evimem.temporal.scan import event_span, find
 
 __all__ = [
     "DateTarget",
     "Policy",
-    "SettledTime",
     "date_targets",
     "dates_in_question",
     "event_span",
@@ -25,5 +24,4 @@ __all__ = [
     "render",
     "render_answer",
     "same_days",
-    "settle_time",
 ]

@@ -12,17 +12,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Literal
 
 from evimem.model.time import TimeSpan
 from evimem.temporal.calendar import Days, decade_of, month_days, season_days, year_days
 from evimem.temporal.language import Phrases
-from evimem.temporal.scan import event_span, find
+from evimem.temporal.scan import find
 from evimem.temporal.tables_en import ENGLISH
 
-__all__ = ["Policy", "SettledTime", "render", "render_answer", "settle_time"]
+__all__ = ["Policy", "render", "render_answer"]
 
 Policy = Literal["mera", "qemem", "agent"]
 """Whose rules of saying when."""
@@ -286,42 +285,3 @@ def _range(start: date, end: date) -> str:
         short = f"{start.day} {_WORDS.months[start.month - 1]}"
         return _WORDS.between.format(start=short, end=_day(end))
     return _WORDS.between.format(start=_day(start), end=_day(end))
-
-
-# --- after a model ----------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SettledTime:
-    """A time field after a model wrote it and the normaliser looked at it (QEM-18)."""
-
-    text: str
-    """The value to store; empty if not time-relevant."""
-    origin: Literal["model", "normaliser"]
-    """Who wrote it."""
-
-
-def settle_time(
-    model_time: str, *, quote: str, said: date | None, policy: Policy, time_relevant: bool = True
-) -> SettledTime:
-    """Keep a model's time field, or replace it by the deterministic rendering of the quote.
-
-    The model's words stand if they are absolute already. They are replaced if they are empty or
-    still count from the day of speaking ("yesterday").
-
-    Args:
-        model_time: what the model wrote.
-        quote: the words it cites.
-        said: the day they were said.
-        policy: whose rules of rendering.
-        time_relevant: False if the fact has no time; the field is then empty.
-    """
-    if not time_relevant:
-        return SettledTime(text="", origin="normaliser")
-    written = model_time.strip()
-    # Found with no anchor, only what counts from the day of speaking has no days.
-    spans = find(written, None)
-    if written and spans and all(span.start or span.end for span in spans):
-        return SettledTime(text=written, origin="model")
-    source = written if spans else quote
-    return SettledTime(text=render(event_span(source, said), policy), origin="normaliser")

@@ -27,6 +27,7 @@ from evimem.model.graph import (
 )
 from evimem.model.search import SearchRequest
 from evimem.query.graph import serialise
+from evimem.query.graph.serialise import ALL
 from evimem.scoring.tokens import estimate_tokens
 from evimem.temporal import event_span
 
@@ -162,7 +163,7 @@ def test_mera_94_exhausted_and_invalid_directions_are_shown_apart() -> None:
 
 
 def test_mera_49_the_flat_variant_leaves_out_every_section_of_the_graph() -> None:
-    flat = serialise(STATE, token_budget=PLENTY, graph=False).text
+    flat = serialise(STATE, token_budget=PLENTY, sections=ALL - {"graph"}).text
     begin, end = EXPECTED.index("Entities:"), EXPECTED.index("Queries so far:")
     assert flat == EXPECTED[:begin] + EXPECTED[end:]
     without = dataclasses.replace(STATE, graph=None)
@@ -238,9 +239,9 @@ states = st.builds(
 def test_mera_30_a_budget_is_kept_and_the_same_state_gives_the_same_bytes(
     state: EvidenceState, budget: int, graph: bool
 ) -> None:
-    shown = serialise(state, token_budget=budget, graph=graph)
+    shown = serialise(state, token_budget=budget, sections=ALL if graph else ALL - {"graph"})
     copy = from_json(EvidenceState, json.loads(json.dumps(to_json(state))))
-    assert serialise(copy, token_budget=budget, graph=graph) == shown
+    assert serialise(copy, token_budget=budget, sections=ALL if graph else ALL - {"graph"}) == shown
     assert estimate_tokens(shown.text) <= shown.tokens
     assert shown.fits == (shown.tokens <= budget)
     assert shown.trimmed == ("left out)" in shown.text)

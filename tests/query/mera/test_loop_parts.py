@@ -14,7 +14,7 @@ from mera_world import World, intents, verdict
 
 from evimem.errors import BudgetExceeded, ModelAuthError
 from evimem.llm.scripted import ScriptedModels
-from evimem.model.chat import ChatRequest
+from evimem.model.chat import ChatReply, ChatRequest
 from evimem.model.evidence import Intent, StopReason
 from evimem.query.mera.prompts import plan as plan_prompt
 from evimem.recipes.mera import MERA, MERA_RECIPES, MeraConfig
@@ -367,3 +367,16 @@ def test_mera_95_the_reference_date_reaches_verifier_and_answer(w: World) -> Non
     models = script(lambda n, _: intents("bakery"), ("Porto",))
     w.ask("q", models, BM25, asked_at="2024-01-31T00:00:00+00:00")
     assert "Reference date of the question: 2024-01-31" in models.requests[-1].messages[-1].text
+
+
+def test_of_a_plan_that_is_cut_twice_the_complete_intents_are_used(w: World) -> None:
+    cut = '{"missing": "x", "sufficient": false, "intents": [{"fact": "bakery in Porto", '
+    cut += '"entities": [], "topics": []}, {"fact": "the brea'
+    models = script(lambda n, _: ChatReply(text=cut, finish="length"), ("Porto",))
+    trace = w.ask("q", models, BM25)
+    first = trace.rounds[0]
+    assert first.plan is not None
+    assert [intent.fact for intent in first.plan.intents] == ["bakery in Porto"]
+    assert any(reason.startswith("reply cut") for reason in first.plan.dropped)
+    room = [r.max_tokens for r in models.requests if r.role == "plan"][:2]
+    assert room[1] == 2 * room[0], "never the same call again"

@@ -100,7 +100,6 @@ def serialise(
     state: EvidenceState,
     *,
     token_budget: int,
-    graph: bool = True,
     sections: frozenset[Section] = ALL,
 ) -> Serialised:
     """The evidence state, or as much of it as the budget holds.
@@ -112,16 +111,15 @@ def serialise(
     Args:
         state: the state.
         token_budget: ceiling of estimated tokens.
-        graph: False leaves out every section of the graph, for the flat variant (MERA-49).
         sections: what is shown; a prompt that carries the question or the records in another
-            place leaves them out here.
+            place leaves them out here. A state without a graph (MERA-49) has no such section.
 
     Raises:
         ValueError: the budget is not positive.
     """
     if token_budget < 1:
         raise ValueError(f"a token budget must be positive, got {token_budget!r}")
-    lines = _Lines(state, sections if graph else sections - {"graph"})
+    lines = _Lines(state, sections)
     gone, tokens = lines.fitting(token_budget)
     return Serialised(
         text=lines.text(gone),

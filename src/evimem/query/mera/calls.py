@@ -33,7 +33,9 @@ class Said:
 
 
 def ask(model: ChatModel, request: ChatRequest) -> Said:
-    """Calls the model; after a cut reply once more with twice the room, never in the same words.
+    """Calls the model; after a cut reply once more with twice the room, never the same call again.
+
+    Of a reply that is cut again, what was complete is used and `dropped` says so.
 
     Raises:
         ModelError: the model could not be reached or refused the request as it stands.
@@ -44,6 +46,10 @@ def ask(model: ChatModel, request: ChatRequest) -> Said:
             reply = model.chat(request)
         except TruncatedReply as cut:
             reply = _with_more_room(model, request, cut)
+    except TruncatedReply as error:
+        if isinstance(error.data, dict) and error.data:
+            return Said(data=error.data, dropped=(f"reply cut: {error}",))
+        return Said(problem=f"TruncatedReply: {error}", raw=error.raw)
     except ReplyError as error:
         return Said(problem=f"{type(error).__name__}: {error}", raw=error.raw)
     data = reply.data if isinstance(reply.data, dict) else {}

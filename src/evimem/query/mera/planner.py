@@ -55,7 +55,7 @@ class IntentPlanner:
 
     def request(self, state: EvidenceState) -> ChatRequest:
         """The planner's prompt for a state, by the state alone."""
-        shown = serialise(state, token_budget=self.state_tokens, graph=self.graph)
+        shown = serialise(state, token_budget=self.state_tokens)
         return prompt.render(shown.text, graph=self.graph, room=self.reply_tokens)
 
     def _search(self, intent: Intent, state: EvidenceState) -> Proposal:

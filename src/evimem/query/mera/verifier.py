@@ -48,7 +48,6 @@ class GateVerifier:
         shown = serialise(
             state,
             token_budget=self.state_tokens,
-            graph=self.graph,
             sections=frozenset({"graph", "evidence"}),
         )
         return prompt.render(

@@ -325,6 +325,7 @@ class SqliteReader:
         return BankStats(
             bank=self._name,
             turns=items.pop("turn", 0),
+            blank=sum(n - full for kind, _, n, full in counts if KINDS[kind] == "turn"),
             items=items,
             sessions=self._count(sql.SESSION_COUNT),
             vectors=vectors,
