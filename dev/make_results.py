@@ -165,6 +165,14 @@ def _speed(report: dict[str, Any]) -> str:
             f"- Encoding one question with the default embedder: {report['encode_ms']:.1f} ms, on top "
             "of the search and once per distinct question."
         )
+    loop = report.get("loop")
+    if loop is not None:
+        lines.append(
+            f"- One round of `mera` without its model (scripted replies, {loop['facts']:,} facts): median "
+            f"{loop['round_ms']:.1f} ms, p95 {loop['round_p95_ms']:.1f} ms over {loop['rounds']} rounds; a "
+            f"state of {loop['graph_elements']} graph elements in words: {loop['state_ms']:.2f} ms."
+        )
+    lines.append(f"- Measured at {report['manifest']['code']}.")
     lines.append(
         "- Searches return the hits with their texts; encoding the question is not included."
     )

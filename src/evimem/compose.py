@@ -138,6 +138,7 @@ def build_models(settings: Settings) -> Models | None:
     from evimem.llm.endpoints import chat_model
     from evimem.llm.pool import Endpoint, ModelPool
     from evimem.llm.pricing import Price
+    from evimem.llm.saved import SavedReplies
 
     endpoints = []
     for one in settings.models.endpoints:
@@ -159,4 +160,5 @@ def build_models(settings: Settings) -> Models | None:
         slots=settings.models.roles,
         max_calls=settings.models.max_calls,
         max_tokens=settings.models.max_tokens,
+        saved=SavedReplies(settings.saved_replies) if settings.saved_replies else None,
     )

@@ -34,6 +34,8 @@ Several endpoints, and the ceilings of either way:
     EVIMEM_MODELS               a TOML file of endpoints and roles, instead of the above
     EVIMEM_LLM_MAX_CALLS        calls per question, at most   (default: 60)
     EVIMEM_LLM_MAX_TOKENS       tokens per question, at most  (default: 200000)
+    EVIMEM_LLM_SAVED            file of replies: calls made before are answered from it, others are
+                                made and kept. For benchmarks; the file holds what models said.
 """
 
 from __future__ import annotations
@@ -77,6 +79,8 @@ class Settings:
     """Key for the endpoint."""
     embedder_max_tokens: int = 512
     """Longest input of the endpoint's model."""
+    saved_replies: Path | None = None
+    """File of saved replies of models; None: nothing is saved."""
     tz: str = ""
     """IANA zone of times that have none; empty: UTC, and imports say so."""
     secrets: SecretsMode = "redact"
@@ -114,10 +118,11 @@ class Settings:
             embedder_dim=_number(env, "EVIMEM_EMBEDDER_DIM", 0),
             embedder_key=env.get("EVIMEM_EMBEDDER_KEY", ""),
             embedder_max_tokens=_number(env, "EVIMEM_EMBEDDER_MAX_TOKENS", 512),
+            saved_replies=_file(env, "EVIMEM_LLM_SAVED"),
             tz=env.get("EVIMEM_TZ", ""),
             secrets=_secrets(env),
             synchronous=_synchronous(env),
-            data=Path(env["EVIMEM_DATA"]) if env.get("EVIMEM_DATA") else None,
+            data=_file(env, "EVIMEM_DATA"),
             models=_models(env),
         )
         settings._check()
@@ -160,6 +165,10 @@ def _path(given: str | Path | None, env: Mapping[str, str]) -> tuple[Path, str]:
     return base / "evimem" / "memory.evimem", "default"
 
 
+def _file(env: Mapping[str, str], name: str) -> Path | None:
+    return Path(env[name]).expanduser() if env.get(name) else None
+
+
 def _number(env: Mapping[str, str], name: str, default: int) -> int:
     value = env.get(name)
     if not value:
@@ -187,7 +196,7 @@ def _synchronous(env: Mapping[str, str]) -> Synchronous:
 
 
 _LLM = ("kind", "url", "model", "context", "timeout", "parallel", "strategy")
-_LLM_OTHERS = ("key", "max_calls", "max_tokens")
+_LLM_OTHERS = ("key", "max_calls", "max_tokens", "saved")
 
 
 def _models(env: Mapping[str, str]) -> ModelSettings | None:

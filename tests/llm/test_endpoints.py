@@ -297,3 +297,20 @@ def test_an_adapter_is_made_for_every_kind() -> None:
     for kind in paths:
         made = chat_model(endpoint("a", {"kind": kind, "model": "m"}, setting="EVIMEM_LLM"))
         assert made.model_id.startswith("m@http")
+
+
+def test_ben_11_saved_replies_answer_a_second_run_without_a_call(
+    tmp_path: Path, chat_server: Any
+) -> None:
+    chat_server.script = [chat_server.reply("hello")]
+    environ = {
+        "EVIMEM_LLM_URL": chat_server.openai_url,
+        "EVIMEM_LLM_MODEL": "m",
+        "EVIMEM_LLM_SAVED": str(tmp_path / "replies.jsonl"),
+    }
+    request = ChatRequest(messages=(ChatMessage(role="user", text="hi"),), role="judge")
+    for _ in range(2):
+        models = build_models(Settings.load(environ=environ))
+        assert models is not None
+        assert models.session().model("judge").chat(request).text == "hello"
+    assert len(chat_server.seen) == 1
