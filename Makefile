@@ -48,6 +48,8 @@ format: $(STAMP)  ## format and fix what can be fixed
 bench: $(STAMP)  ## retrieval and speed benchmarks; DATA=folder with the benchmark files
 	@test -n "$(DATA)" || { echo "set DATA (or EVIMEM_DATA) to the folder with locomo10.json"; exit 2; }
 	$(BIN)/evimem bench retrieval --data $(DATA)
+	$(BIN)/evimem bench qemem --data $(DATA) --dataset locomo --part report
+	$(BIN)/evimem bench stored --data $(DATA) --dataset locomo --part report
 	$(BIN)/evimem bench answers --data $(DATA)
 	$(BIN)/evimem bench speed
 

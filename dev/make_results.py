@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from evimem.eval.report import plot, read_report
+from evimem.eval.suite import QEMEM_DRAWN
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "docs" / "results"
@@ -21,28 +22,49 @@ KS = ("10", "20", "40", "80")
 
 
 def main(folder: Path) -> None:
-    """Reads the reports in `folder` and writes the page, the figures and the plot."""
+    """Reads the reports in `folder` and writes the page, the figures and the plots."""
     RESULTS.mkdir(parents=True, exist_ok=True)
-    retrieval = json.loads((folder / "retrieval.json").read_text(encoding="utf-8"))
+    retrieval, qemem, stored, speed = (
+        json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+        for name in ("retrieval", "qemem", "stored", "speed")
+    )
     answers = [
         json.loads(path.read_text(encoding="utf-8"))
         for path in sorted(folder.glob("answers-*.json"))
     ]
-    speed = json.loads((folder / "speed.json").read_text(encoding="utf-8"))
     parts = [p for p in read_report(folder / "retrieval.json").parts if p.split == "report"]
     plot(parts, RESULTS / "retrieval.png")
-    for part in retrieval["parts"]:
-        for system in part["systems"]:
-            del system["questions"]
+    parts = [p for p in read_report(folder / "qemem.json").parts if p.split == "report"]
+    plot(parts, RESULTS / "qemem.png", systems=QEMEM_DRAWN, units=("turns",))
+    for report in (retrieval, qemem):
+        for part in report["parts"]:
+            for system in part["systems"]:
+                system.pop("questions", None)
+    for part in stored["parts"]:
+        for space in part["spaces"]:
+            space.pop("questions", None)
     for report in answers:
-        del report["rows"]
-    for name, value in (("retrieval", retrieval), ("answers", answers), ("speed", speed)):
+        report.pop("rows", None)
+    written = {
+        "retrieval": retrieval,
+        "qemem": qemem,
+        "stored": stored,
+        "answers": answers,
+        "speed": speed,
+    }
+    for name, value in written.items():
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
         (RESULTS / f"{name}.json").write_text(text + "\n", encoding="utf-8")
-    page = "\n".join(
-        [HEAD, _retrieval(retrieval), _answers(answers), _speed(speed), _manifest(retrieval)]
-    )
-    (ROOT / "docs" / "benchmarks.md").write_text(page, encoding="utf-8")
+    page = [
+        HEAD,
+        _retrieval(retrieval),
+        _qemem(qemem),
+        _stored(stored),
+        _answers(answers),
+        _speed(speed),
+        _manifest(retrieval),
+    ]
+    (ROOT / "docs" / "benchmarks.md").write_text("\n".join(page), encoding="utf-8")
 
 
 HEAD = """# Benchmarks
@@ -78,39 +100,107 @@ def _percent(interval: dict[str, Any] | None, *, wide: bool = True) -> str:
 def _retrieval(report: dict[str, Any]) -> str:
     lines = ["\n## Retrieval\n", "![Coverage curves](results/retrieval.png)\n"]
     for part in report["parts"]:
+        if part["split"] in SHOWN:
+            lines += _part(part, firsts=("fusion", "lite"))
+    return "\n".join(lines)
+
+
+def _part(
+    part: dict[str, Any], *, firsts: tuple[str, ...], detailed: tuple[str, ...] = ()
+) -> list[str]:
+    """The table of a part and its comparisons; groups beside "overall" only of `detailed`."""
+    left = ", ".join(f"{count} {why}" for why, count in part["left_out"].items())
+    lines = [
+        f"### {part['dataset']}, {part['split']}: n = {part['n']}, "
+        f"{part['conversations']} conversations (left out: {left or 'none'})\n",
+        "| ranking | group | n | recall@20 | " + " | ".join(f"complete@{k}" for k in KS)
+        + " | AUC turns | AUC tokens | ms |",
+        "| --- " * 10 + "|",
+    ]  # fmt: skip
+    for system in part["systems"]:
+        for group in system["groups"]:
+            shown = _groups(part) if not detailed or system["system"] in detailed else ("overall",)
+            if group["name"] not in shown:
+                continue
+            timed = f"{system['timing']['median_ms']:.2f}" if group["name"] == "overall" else ""
+            lines.append(
+                f"| {system['system']} | {group['name']} | {group['n']} | "
+                + f"{_percent(group['recall']['20'], wide=False)} | "
+                + " | ".join(_percent(group["complete"][k], wide=k == "20") for k in KS)
+                + f" | {_percent(group['turns']['auc'])} | {_percent(group['tokens']['auc'])}"
+                + f" | {timed} |"
+            )
+    lines.append("")
+    for pair in part["pairs"]:
+        if pair["first"] in firsts:
+            gap = pair["auc_turns"]["difference"]
+            behind = ", ".join(pair["behind_at"]) or "no budget"
+            lines.append(
+                f"- {pair['first']} over {pair['second']}: AUC {100 * gap['estimate']:+.1f} "
+                f"[{100 * gap['low']:+.1f}, {100 * gap['high']:+.1f}]; behind at {behind}."
+            )
+    return [*lines, ""]
+
+
+def _qemem(report: dict[str, Any]) -> str:
+    lines = [
+        "\n## QEMem's retrieval, without a model\n",
+        "![Complete evidence by budget of source turns](results/qemem.png)\n",
+        "The store is the turns with `lite` episodes and facts, which are cut from the turns by "
+        "rule. `qemem` orders source turns by the query set over all three spaces; `matched` is one "
+        "dense list of the same store by the question as asked, episodes shown turn by turn. "
+        "`qemem-turns`, `-episodes` and `-facts` leave out both other spaces or one, "
+        "`qemem-lists` has dense and BM25 lists of equal weight only, `qemem-pool` is the pool of "
+        "one round with its budgets. The margin over `matched` is mostly the foundation's ranking "
+        "of turns, which `dense` and `fusion` show apart. The three best curves lie within one "
+        "point of each other: the plot cannot tell them apart, the differences below can.\n",
+    ]
+    for part in report["parts"]:
+        if part["split"] in SHOWN:
+            lines += _part(part, firsts=("qemem",), detailed=QEMEM_DRAWN)
+    lines.append(f"- Measured at {report['manifest']['code']}.\n")
+    return "\n".join(lines)
+
+
+def _stored(report: dict[str, Any]) -> str:
+    lines = [
+        "\n## Not stored, or not retrieved\n",
+        "What the spaces of the same store hold of the gold turns, and what the first pool of QEMem "
+        "brings (10 episodes, 20 facts, 40 turns; 14, 30, 60 where a list or count is asked for; "
+        "turns with their neighbours). A memory stands on the turns that its links lead to: "
+        "`direct` on the turn it was made of, `no_semantic` on all turns of an episode and for a "
+        "semantic fact on nothing, `episode_ok` on every turn of the fact's episode. The first "
+        "three shares concern some gold turn and add up to 100%; questions with nothing stored are "
+        "masked in the shares of stored ones, never counted as zeros.\n",
+    ]
+    for part in report["parts"]:
         if part["split"] not in SHOWN:
             continue
-        left = ", ".join(f"{count} {why}" for why, count in part["left_out"].items())
-        lines.append(
+        lines += [
             f"### {part['dataset']}, {part['split']}: n = {part['n']}, "
-            f"{part['conversations']} conversations (left out: {left or 'none'})\n"
-        )
-        lines.append("| ranking | group | n | recall@20 | " + " | ".join(f"complete@{k}" for k in KS)
-                     + " | AUC turns | AUC tokens | ms |")  # fmt: skip
-        lines.append("| --- " * 10 + "|")
-        for system in part["systems"]:
-            for group in system["groups"]:
-                if group["name"] not in _groups(part):
-                    continue
-                timed = f"{system['timing']['median_ms']:.2f}" if group["name"] == "overall" else ""
+            f"{part['conversations']} conversations\n",
+            "| space | counting rule | items | group | n | not stored | not retrieved | retrieved | "
+            "retrieved of stored (n) | all stored | all retrieved of all stored (n) |",
+            "| --- " * 11 + "|",
+        ]
+        for space in part["spaces"]:
+            for group in space["groups"]:
+                first = f"{space['space']} | {space['rule']} | {space['items']}"
                 lines.append(
-                    f"| {system['system']} | {group['name']} | {group['n']} | "
-                    + f"{_percent(group['recall']['20'], wide=False)} | "
-                    + " | ".join(_percent(group["complete"][k], wide=k == "20") for k in KS)
-                    + f" | {_percent(group['turns']['auc'])} | {_percent(group['tokens']['auc'])}"
-                    + f" | {timed} |"
+                    f"| {first} | {group['name']} | {group['n']} | "
+                    + " | ".join(
+                        _percent(group[key]) for key in ("not_stored", "not_retrieved", "retrieved")
+                    )
+                    + f" | {_counted(group['found'])} | {_percent(group['storable'])} | "
+                    f"{_counted(group['complete'])} |"
                 )
         lines.append("")
-        for pair in part["pairs"]:
-            if pair["first"] in ("fusion", "lite"):
-                gap = pair["auc_turns"]["difference"]
-                behind = ", ".join(pair["behind_at"]) or "at no budget"
-                lines.append(
-                    f"- {pair['first']} over {pair['second']}: AUC {100 * gap['estimate']:+.1f} "
-                    f"[{100 * gap['low']:+.1f}, {100 * gap['high']:+.1f}]; behind {behind}."
-                )
-        lines.append("")
+    lines.append(f"- Measured at {report['manifest']['code']}.\n")
     return "\n".join(lines)
+
+
+def _counted(interval: dict[str, Any] | None) -> str:
+    return "-" if interval is None else f"{_percent(interval)} ({interval['n']})"
 
 
 def _groups(part: dict[str, Any]) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from typing import Self
 from evimem._version import __version__
 from evimem.engine import memory as engine
 from evimem.ports import Embedder, Models
+from evimem.query.qemem.prompts.templates import read_templates
 from evimem.settings import Settings
 from evimem.storage.sqlite import SqliteStore
 
@@ -50,6 +51,7 @@ class Memory(engine.Memory):
 
         Raises:
             SettingsError: a setting has a bad value.
+            UsageError: EVIMEM_PROMPTS names a folder without a usable prompt.
             MissingExtra: the settings name a model, and the extra `llm` is not installed.
             NotABank, SchemaTooNew, BankCorrupt: the file cannot be used; it is left untouched.
         """
@@ -85,6 +87,7 @@ class Memory(engine.Memory):
             bank=settings.bank,
             tz=settings.tz,
             secrets=settings.secrets,
+            templates={} if settings.prompts is None else read_templates(settings.prompts),
             facts={
                 "path": str(settings.path),
                 "path set by": settings.path_from,

@@ -12,7 +12,7 @@ from typing import Any
 from evimem.model.answer import Answer, Usage
 from evimem.model.chat import ModelCall
 from evimem.model.codec import from_json, to_json
-from evimem.model.evidence import Assessment, Candidate, Plan, StopReason
+from evimem.model.evidence import Assessment, Candidate, Plan, Setting, StopReason
 from evimem.model.graph import EvidenceGraph
 from evimem.model.search import Hit, SearchRequest
 
@@ -94,6 +94,15 @@ class Trace:
     """Model calls before the first round."""
     closing: tuple[ModelCall, ...] = ()
     """Model calls for the answer."""
+    setting: Setting | None = None
+    """Who talks and when, where the recipe's prompts say it."""
+    plan: Plan | None = None
+    """What was planned before the first round, where the recipe plans once."""
+    context: tuple[Candidate, ...] = ()
+    """What the answer's prompt showed beyond the candidates of the rounds."""
+    exposed: tuple[str, ...] = ()
+    """Ids of all turns whose words the answer's prompt showed, where the recipe shows turns
+    (QEM-36)."""
 
     @property
     def calls(self) -> tuple[ModelCall, ...]:
@@ -126,7 +135,8 @@ class Trace:
             one for r in self.rounds for c in r.candidates for one in (c.item_id, *c.refs, *c.items)
         }
         cited = {c.turn_id for c in self.answer.citations} if self.answer is not None else set()
-        return frozenset(hits | shown | cited)
+        around = {c.item_id for c in self.context}
+        return frozenset(hits | shown | cited | around | set(self.exposed))
 
     def fate(self, item_id: str) -> tuple[str, ...]:
         """What became of one turn, a line per round: not retrieved, its ranks, the decision."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from evimem import Memory
 from evimem.embed.hashing import HashingEmbedder
-from evimem.engine.health import fact_problems
+from evimem.engine.health import build_problems
 from evimem.engine.ingest import new_entry
 from evimem.engine.short_view import ShortView
 from evimem.model.item import Item, Link
@@ -66,7 +66,7 @@ def test_what_waits_for_facts_is_told_and_blank_turns_do_not_wait(tmp_path: Path
             ]
             with memory._store.write("default") as tx:
                 tx.put_builds(records)
-                return list(fact_problems(tx, "default"))
+                return list(build_problems(tx, "default", "facts"))
 
         assert [why.split(":")[0] for why in told(last="done")] == ["facts_pending"]
         assert "1 turns" in told(last="done")[0], "the first turn has no record yet"

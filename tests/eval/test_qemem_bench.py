@@ -9,6 +9,7 @@ import pytest
 from evimem.build.lite_spaces import lite_spaces
 from evimem.datasets import Dataset
 from evimem.embed.hashing import HashingEmbedder
+from evimem.eval import report as report_module
 from evimem.eval import suite
 from evimem.eval.qemem_bench import MATCHED, QEMEM, qemem_systems, space_pool
 from evimem.eval.report import plot, read_report, write_report
@@ -77,8 +78,20 @@ def test_the_report_compares_with_single_lists_and_draws_both_curves(
     assert {(QEMEM, "fusion"), (QEMEM, "lite"), (QEMEM, "dense")} <= set(pairs)
     write_report(report, tmp_path / "qemem.json")
     assert read_report(tmp_path / "qemem.json") == report
-    plot(report.parts, tmp_path / "qemem.svg", systems=suite.QEMEM_DRAWN)
+    plot(report.parts, tmp_path / "qemem.svg", systems=suite.QEMEM_DRAWN, units=("turns",))
     drawn = (tmp_path / "qemem.svg").read_text(encoding="utf-8")
-    assert "qemem (AUC" in drawn
-    assert "matched (AUC" in drawn
-    assert "qemem-lists (AUC" not in drawn
+    for name in suite.QEMEM_DRAWN:
+        assert f">{name}  " in drawn
+    assert "qemem-lists" not in drawn
+    assert "locomo, all: 4 questions of 2 conversations" in drawn
+    assert "95% intervals over questions" in drawn
+    assert "budget in source turns" in drawn
+    assert "budget in tokens" not in drawn
+
+
+def test_curves_that_are_drawn_together_differ_in_colour_marker_and_dashes() -> None:
+    colours, markers, dashes = zip(*report_module._STYLES, strict=True)
+    several = len(suite.QEMEM_DRAWN)
+    for kind in (colours, markers):
+        assert len(set(kind)) == len(report_module._STYLES)
+    assert len({str(one) for one in dashes[:several]}) == several

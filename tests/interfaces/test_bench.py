@@ -76,7 +76,29 @@ def test_bench_qemem_sets_the_spaces_beside_a_single_list(data_dir: Path, tmp_pa
     assert "qemem - matched" in shown
     report = json.loads((out / "qemem.json").read_text(encoding="utf-8"))
     assert report["kind"] == "qemem"
-    assert (out / "qemem.svg").read_text(encoding="utf-8").startswith("<?xml")
+    drawn = (out / "qemem.svg").read_text(encoding="utf-8")
+    assert drawn.startswith("<?xml")
+    assert "budget in tokens" not in drawn
+
+
+@pytest.mark.data
+def test_bench_stored_tells_lost_evidence_from_missed_evidence(
+    data_dir: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    shown = bench("stored", "--data", tuned(data_dir), "--out", str(out)).stdout
+    for space in (
+        "turn, direct",
+        "episode, no_semantic",
+        "semantic, episode_ok",
+        "all, no_semantic",
+    ):
+        assert f"{space}: " in shown
+    report = json.loads((out / "stored.json").read_text(encoding="utf-8"))
+    assert report["kind"] == "stored"
+    assert report["parts"][0]["spaces"][0]["questions"][0]["stored"] > 0
+    printed = bench("stored", "--data", tuned(data_dir), "--out", str(out), "--json").stdout
+    assert json.loads(printed) == report
 
 
 @pytest.mark.data

@@ -8,7 +8,7 @@ from evimem.errors import EmbedderError, UsageError
 from evimem.ports import BankStats, Embedder, Problem, Reader
 from evimem.retrieval.analyzer import ANALYZER_VERSION
 
-__all__ = ["analyzer_problems", "embedder_problems", "fact_problems"]
+__all__ = ["analyzer_problems", "build_problems", "embedder_problems"]
 
 
 def analyzer_problems(banks: Sequence[BankStats]) -> Iterator[Problem]:
@@ -46,7 +46,31 @@ def embedder_problems(embedder: Embedder | None, banks: Sequence[BankStats]) -> 
             )
 
 
-def fact_problems(reader: Reader, bank: str) -> Iterator[str]:
+def build_problems(reader: Reader, bank: str, builder: str) -> Iterator[str]:
+    """What of a builder's work is missing, for a recipe that searches it.
+
+    Args:
+        reader: the bank.
+        bank: its name.
+        builder: "facts" or "episodes".
+
+    Raises:
+        UsageError: there is nothing to search at all.
+    """
+    yield from _fact_problems(reader, bank) if builder == "facts" else _episode_problems(reader)
+
+
+def _episode_problems(reader: Reader) -> Iterator[str]:
+    """What keeps recipes over episodes from seeing them: turns are searched all the same."""
+    stats = reader.stats()
+    if stats.turns and not stats.items.get("episode"):
+        yield (
+            "episodes_missing: only turns are searched; run `evimem build episodes` (or with "
+            "--lite, without a model) for episodes and facts"
+        )
+
+
+def _fact_problems(reader: Reader, bank: str) -> Iterator[str]:
     """What keeps recipes over facts from seeing the whole bank.
 
     Raises:

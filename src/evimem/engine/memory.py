@@ -21,7 +21,7 @@ from evimem._version import __version__
 from evimem.engine.built import BuiltBanks
 from evimem.engine.cache import IndexCache
 from evimem.engine.context import context_block
-from evimem.engine.health import analyzer_problems, embedder_problems, fact_problems
+from evimem.engine.health import analyzer_problems, build_problems, embedder_problems
 from evimem.engine.ingest import (
     Progress,
     add_turns,
@@ -87,6 +87,7 @@ class Memory(BuiltBanks):
         bank: str = "default",
         tz: str = "",
         secrets: SecretsMode = "redact",
+        templates: Mapping[str, str] | None = None,
         facts: Mapping[str, str] | None = None,
     ) -> None:
         """Takes the parts; `Memory.open` is the way to make one.
@@ -99,9 +100,10 @@ class Memory(BuiltBanks):
             bank: the bank that calls use where they name none.
             tz: zone of times that have none; empty: UTC, and imports say so.
             secrets: what to do with keys and passwords in what is stored.
+            templates: prompts to use in place of the recipes' own, by name.
             facts: what `doctor` shows about this installation.
         """
-        super().__init__(store, bank=bank)
+        super().__init__(store, bank=bank, templates=templates)
         self._clock = clock
         self._embedder = embedder
         self._encoder = QueryEncoder(embedder)
@@ -374,12 +376,13 @@ class Memory(BuiltBanks):
         return self._kept(name, trace) if keep else trace
 
     def _ask_models(self, bank: str, recipe: str, given: RunInput, as_of: datetime | None) -> Trace:
-        """Runs a recipe that calls models, over facts, holding no lock meanwhile."""
+        """Runs a recipe that calls models, holding no lock meanwhile."""
         session = self._session()
         view = ShortView(lambda: self._view(bank, as_of=as_of))
+        made = MODEL_RECIPES[recipe](session, self._templates)
         with self._store.read(bank) as reader:
-            view.problems.update(dict.fromkeys(fact_problems(reader, bank)))
-        made = MODEL_RECIPES[recipe](session)
+            for builder in made.builds:
+                view.problems.update(dict.fromkeys(build_problems(reader, bank, builder)))
         return run(made, view, given, seconds=time.perf_counter, session=session)
 
     def _session(self) -> ModelSession:

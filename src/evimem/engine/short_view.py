@@ -47,6 +47,12 @@ class ShortView:
             return view.latest
 
     @property
+    def earliest(self) -> datetime | None:
+        """The oldest time said."""
+        with self.opened() as view:
+            return view.earliest
+
+    @property
     def degraded(self) -> tuple[str, ...]:
         """Why anything was left out so far."""
         return tuple(self.problems)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from evimem.engine.export import export_records
@@ -12,8 +12,7 @@ from evimem.model.bank import bank_name
 from evimem.model.item import Item
 from evimem.model.turn import Session, Turn
 from evimem.ports import BankStats, Change, Store
-from evimem.recipes import REBUILT
-from evimem.recipes.mera import Rebuilt
+from evimem.recipes import REBUILT, Rebuilt
 from evimem.trace import Trace
 
 __all__ = ["StoredBanks"]
@@ -22,10 +21,14 @@ __all__ = ["StoredBanks"]
 class StoredBanks:
     """The banks of one store, for looking at."""
 
-    def __init__(self, store: Store, *, bank: str) -> None:
-        """Takes the store and the bank that calls use where they name none."""
+    def __init__(
+        self, store: Store, *, bank: str, templates: Mapping[str, str] | None = None
+    ) -> None:
+        """Takes the store, the bank that calls use where they name none, and prompts to use in
+        place of the recipes' own."""
         self.bank = bank_name(bank)
         self._store = store
+        self._templates = dict(templates or {})
 
     def get(self, ref: str, *, bank: str | None = None) -> Turn | Item:
         """A turn or item by its id, or by its id in the source ("D1:3").
@@ -105,7 +108,7 @@ class StoredBanks:
         make = REBUILT.get(found.recipe)
         if make is None:
             raise UsageError(f"the recipe {found.recipe!r} of {found.trace_id} calls no model")
-        return make(found)
+        return make(found, self._templates)
 
     def texts(self, ids: Sequence[str], *, bank: str | None = None) -> dict[str, str]:
         """The words of live turns and items by id; erased ones are absent."""

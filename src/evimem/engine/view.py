@@ -161,6 +161,14 @@ class EngineView:
         return newest
 
     @property
+    def earliest(self) -> datetime | None:
+        """The oldest time said."""
+        oldest = self.index.earliest
+        if oldest is not None and self.as_of is not None:
+            return min(oldest, self.as_of)
+        return oldest
+
+    @property
     def degraded(self) -> tuple[str, ...]:
         """Why anything was left out so far."""
         return tuple(self.problems)

@@ -25,7 +25,7 @@ from evimem.query.reading import read_query
 from evimem.retrieval.search import search
 from evimem.trace import SearchStep
 
-__all__ = ["MATCHED", "QEMEM", "qemem_systems", "space_pool"]
+__all__ = ["MATCHED", "QEMEM", "first_pool", "qemem_systems", "space_pool"]
 
 QEMEM = "qemem"
 """The query-guided order over all three spaces."""
@@ -106,12 +106,17 @@ class _Order:
         )
 
 
+def first_pool(question: str, view: MemoryView) -> tuple[Candidate, ...]:
+    """The pool of the first round: all spaces within their budgets, turns with neighbours."""
+    plan = lite_plan(question, view.speakers)
+    state = EvidenceState(question=Question(text=question), need=plan.need)
+    steps = _carried_out(lite_searches(question, plan.queries), view)
+    return PoolPackager(k=GUIDED_K, weights=GUIDED).package(steps, state, view)
+
+
 def _pool_order(asked: _Asked, view: MemoryView) -> list[str]:
     """The pool of one round: hits best first, then their neighbours, then turns of episodes."""
-    plan = lite_plan(asked.text, view.speakers)
-    state = EvidenceState(question=Question(text=asked.text), need=plan.need)
-    steps = _carried_out(lite_searches(asked.text, plan.queries), view)
-    found = PoolPackager(k=GUIDED_K, weights=GUIDED).package(steps, state, view)
+    found = first_pool(asked.text, view)
     turns = sorted(
         (one for one in found if one.label.startswith("T")),
         key=lambda one: (one.context, one.rank),

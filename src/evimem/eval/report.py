@@ -4,16 +4,31 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from itertools import cycle
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from evimem.errors import missing_extra
 from evimem.eval.results import BenchReport, Curve, PartResult, SystemResult
 from evimem.model.codec import from_json, to_json
 
-__all__ = ["plot", "read_report", "table", "write_report"]
+__all__ = ["Unit", "plot", "read_report", "table", "write_report"]
+
+Unit = Literal["turns", "tokens"]
+"""What budgets are counted in."""
 
 _DEPTHS = ("10", "20", "40", "80")
+# Okabe and Ito's colours, which stay apart under colour blindness; markers and dashes tell the
+# curves apart without any colour.
+_STYLES = (
+    ("#0072B2", "o", "-"),
+    ("#D55E00", "s", "--"),
+    ("#009E73", "^", "-."),
+    ("#CC79A7", "D", (0, (4, 1.5, 1, 1.5, 1, 1.5))),
+    ("#E69F00", "v", (0, (2, 1.5))),
+    ("#56B4E9", "P", "-"),
+    ("#000000", "X", ":"),
+)
 
 
 def write_report(report: Any, path: Path) -> None:
@@ -77,16 +92,16 @@ def plot(
     *,
     group: str = "overall",
     systems: Sequence[str] = (),
+    units: Sequence[Unit] = ("turns", "tokens"),
 ) -> None:
-    """Coverage curves with interval bands, one row per part: turns left, tokens right.
+    """Coverage curves with their intervals: one row per part, one column per unit.
 
     Args:
         parts: what was measured.
-        path: the file.
+        path: the file; its ending chooses the format (.svg, .png).
         group: the group of questions.
         systems: only these; empty: all.
-
-    The file's ending chooses the format (.svg, .png).
+        units: what budgets are counted in.
 
     Raises:
         MissingExtra: matplotlib is not installed.
@@ -98,38 +113,75 @@ def plot(
     except ImportError as error:
         raise missing_extra("a plot", "eval") from error
     with rc_context({"svg.hashsalt": "evimem", "svg.fonttype": "none"}):
-        figure = Figure(figsize=(11, 3.8 * len(parts)), layout="constrained")
+        width = 5.7 * len(units) if len(units) > 1 else 8.0
+        figure = Figure(figsize=(width, 4.6 * len(parts)), layout="constrained")
         FigureCanvasAgg(figure)
-        axes = figure.subplots(len(parts), 2, squeeze=False)
+        axes = figure.subplots(len(parts), len(units), squeeze=False)
         for row, part in zip(axes, parts, strict=True):
-            for axis, unit in zip(row, ("turns", "tokens"), strict=True):
-                _draw(axis, part, unit, group, systems)
+            for axis, unit in zip(row, units, strict=True):
+                _draw(axis, part, unit, group, systems, alone=axes.size == 1)
         path.parent.mkdir(parents=True, exist_ok=True)
         dated = {"Date": None} if path.suffix == ".svg" else {}
         figure.savefig(path, dpi=120, metadata=dated)
 
 
-def _draw(axis: Any, part: PartResult, unit: str, group: str, systems: Sequence[str]) -> None:
-    for system in part.systems:
-        if systems and system.system not in systems:
-            continue
-        curve = _curve(system, unit, group)
-        if curve is None:
-            continue
-        label = f"{system.system} (AUC {100 * curve.auc.estimate:.1f})"
-        percent = [100 * one for one in curve.coverage]
-        (line,) = axis.plot(curve.budgets, percent, marker="o", markersize=3, label=label)
+def _draw(
+    axis: Any,
+    part: PartResult,
+    unit: Unit,
+    group: str,
+    systems: Sequence[str],
+    *,
+    alone: bool,
+) -> None:
+    """The curves of one part over one kind of budget, best first in the legend."""
+    drawn = [one for one in part.systems if not systems or one.system in systems]
+    curves = [
+        (one.system, curve, style)
+        for one, style in zip(drawn, cycle(_STYLES))
+        if (curve := _curve(one, unit, group)) is not None
+    ]
+    curves.sort(key=lambda one: -one[1].auc.estimate)
+    lowest = 100.0
+    for place, (name, curve, (colour, marker, dashes)) in enumerate(curves):
         low, high = ([100 * one for one in bound] for bound in (curve.low, curve.high))
-        axis.fill_between(curve.budgets, low, high, color=line.get_color(), alpha=0.12)
-    axis.set_title(f"{part.dataset} / {part.split}, {group}, n = {part.n}")
-    axis.set_xlabel(f"budget in {unit} (strict)")
-    axis.set_ylabel("complete evidence, %")
-    axis.set_ylim(0, 100)
+        lowest = min(lowest, *low)
+        axis.fill_between(curve.budgets, low, high, color=colour, alpha=0.10, linewidth=0)
+        axis.plot(
+            curve.budgets,
+            [100 * one for one in curve.coverage],
+            color=colour,
+            marker=marker,
+            linestyle=dashes,
+            markersize=4.5,
+            linewidth=1.8,
+            zorder=3 + len(curves) - place,  # the best in front
+            label=f"{name}  {_area(curve)}",
+        )
+    axis.set_title(_title(part, drawn, group), fontsize="small")
+    axis.set_xlabel(f"budget in {'source turns' if unit == 'turns' else 'tokens'} (strict)")
+    axis.set_ylabel("questions with complete evidence, %")
+    axis.set_ylim(10 * (lowest // 10), 101)
+    axis.set_xlim(left=0)
     axis.grid(alpha=0.3)
-    axis.legend(loc="lower right", fontsize="small")
+    small = "small" if alone else "x-small"
+    axis.legend(loc="best", fontsize=small, title="area under the curve", title_fontsize=small)
 
 
-def _curve(system: SystemResult, unit: str, group: str) -> Curve | None:
+def _title(part: PartResult, drawn: Sequence[SystemResult], group: str) -> str:
+    """What was asked, how often, and what the bands are."""
+    of = [one for system in drawn for one in system.groups if one.name == group]
+    n = of[0].n if of else part.n
+    clustered = any(one.turns.auc.method.startswith("cluster") for one in of)
+    among = "" if group == "overall" else f"{group}, "
+    return (
+        f"{part.dataset}, {part.split}: {among}{n:,} questions of {part.conversations} "
+        "conversations\nbands and brackets: 95% intervals over "
+        + ("conversations" if clustered else "questions")
+    )
+
+
+def _curve(system: SystemResult, unit: Unit, group: str) -> Curve | None:
     for one in system.groups:
         if one.name == group:
             return one.turns if unit == "turns" else one.tokens

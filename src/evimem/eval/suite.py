@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from evimem.build.lite_spaces import BUILDER
+from evimem.build.lite_spaces import BUILDER, lite_spaces
 from evimem.datasets import Dataset, find, load, take
 from evimem.errors import UsageError
-from evimem.eval import answer_bench, qemem_bench, retrieval_bench
+from evimem.eval import answer_bench, qemem_bench, retrieval_bench, stored_bench
 from evimem.eval.manifest import make_manifest, report_notes
 from evimem.eval.results import BenchReport
 from evimem.eval.systems import Ask, IndexPool, RankFactory, ViewedSystem
@@ -26,7 +26,16 @@ from evimem.query.loop import RunInput, run
 from evimem.recipes import RECIPES
 from evimem.trace import Trace
 
-__all__ = ["PARTS", "QEMEM_DRAWN", "Part", "answers", "parts_of", "qemem", "retrieval"]
+__all__ = [
+    "PARTS",
+    "QEMEM_DRAWN",
+    "Part",
+    "answers",
+    "parts_of",
+    "qemem",
+    "retrieval",
+    "stored",
+]
 
 PARTS: Mapping[str, tuple[str, ...]] = {
     "locomo": ("tune", "report", "all"),
@@ -165,6 +174,35 @@ def qemem(
     )
     return BenchReport(
         kind="qemem", manifest=manifest, parts=tuple(results), notes=report_notes(datasets)
+    )
+
+
+def stored(
+    parts: Sequence[tuple[Part, Dataset]],
+    *,
+    embedder: Embedder | None,
+    code: str,
+    seed: int = 0,
+    on_progress: Progress | None = None,
+) -> stored_bench.StoredReport:
+    """What the `lite` spaces hold of the gold turns, and what QEMem's first pool brings (E4)."""
+    pool = qemem_bench.space_pool(embedder)
+    results = [
+        stored_bench.run(
+            dataset,
+            build=lambda history: lite_spaces(history.turns),
+            view=pool.view,
+            seed=seed,
+            on_progress=on_progress,
+        )
+        for _, dataset in parts
+    ]
+    datasets = [dataset for _, dataset in parts]
+    manifest = make_manifest(
+        datasets, code=code, embedder=embedder, params={"spaces": BUILDER, "seed": seed}
+    )
+    return stored_bench.StoredReport(
+        kind="stored", manifest=manifest, parts=tuple(results), notes=report_notes(datasets)
     )
 
 

@@ -25,7 +25,7 @@ from evimem.scoring.stats import (
     wilson,
 )
 
-__all__ = ["RECALL_AT", "compare", "summarise"]
+__all__ = ["RECALL_AT", "clusters_of", "compare", "share_of", "summarise"]
 
 RECALL_AT = (5, 10, 20, 40, 80, 120)
 """Depths of recall, complete and any."""
@@ -119,12 +119,32 @@ def _prices(questions: Sequence[QuestionResult], unit: str) -> FloatArray:
 
 
 def _clusters(questions: Sequence[QuestionResult]) -> list[str] | None:
-    names = [question.history_id for question in questions]
-    distinct = len(set(names))
-    return names if _MIN_CLUSTERS <= distinct <= len(names) / 2 else None
+    return clusters_of([question.history_id for question in questions])
 
 
-def _share(hits: FloatArray, clusters: list[str] | None, seed: int) -> Interval:
+def clusters_of(conversations: Sequence[str]) -> list[str] | None:
+    """What to resample for an interval: conversations where there are at least five with several
+    questions each; None: questions.
+
+    Args:
+        conversations: the conversation of each question.
+    """
+    distinct = len(set(conversations))
+    many = _MIN_CLUSTERS <= distinct <= len(conversations) / 2
+    return list(conversations) if many else None
+
+
+def share_of(hits: FloatArray, clusters: list[str] | None, seed: int) -> Interval:
+    """The interval of a share of questions: over `clusters_of`, else Wilson's.
+
+    Args:
+        hits: 0 or 1 per question.
+        clusters: the conversation of each question, or None.
+        seed: of the resampling.
+
+    Raises:
+        ValueError: no questions.
+    """
     if clusters is not None:
         return cluster_bootstrap(hits, clusters, seed=seed)
     return wilson(int(hits.sum()), len(hits))
@@ -143,7 +163,7 @@ def _group(name: str, questions: Sequence[QuestionResult], *, seed: int) -> Grou
     for k in RECALL_AT:
         shares = [sum(rank <= k for rank in q.ranks) / q.gold for q in questions]
         recall[str(k)] = _mean(np.array(shares), clusters, seed)
-        complete[str(k)] = _share((turn_prices <= k).astype(np.float64), clusters, seed)
+        complete[str(k)] = share_of((turn_prices <= k).astype(np.float64), clusters, seed)
         found[str(k)] = float(np.mean([bool(q.ranks) and q.ranks[0] <= k for q in questions]))
     return GroupResult(
         name=name,
@@ -161,7 +181,7 @@ def _curve(
     prices: FloatArray, budgets: tuple[int, ...], clusters: list[str] | None, seed: int
 ) -> Curve:
     rows = coverage(prices, budgets)
-    points = [_share(rows[:, i], clusters, seed) for i in range(len(budgets))]
+    points = [share_of(rows[:, i], clusters, seed) for i in range(len(budgets))]
     curve = rows.mean(axis=0)
     return Curve(
         budgets=budgets,

@@ -19,6 +19,7 @@ __all__ = [
     "Intent",
     "Plan",
     "Question",
+    "Setting",
     "StopReason",
     "Verdict",
 ]
@@ -61,6 +62,16 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """Who talks in a bank and when, as prompts say it."""
+
+    speakers: str
+    """The people, in words."""
+    span: str = ""
+    """The first and the last day, in words; empty if unknown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
     """What the assessor may read about one hit."""
 
@@ -88,6 +99,8 @@ class Candidate:
     """Its session, where the payload is shown grouped by session."""
     context: bool = False
     """True for a neighbour that came along with a hit."""
+    index: int = 0
+    """Place of the turn in its session, where sessions are shown in order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,6 +226,8 @@ class EvidenceState:
     """Rounds done."""
     graph: EvidenceGraph | None = None
     """The evidence graph, where the recipe keeps one."""
+    setting: Setting | None = None
+    """Who talks and when, where the recipe's prompts say it."""
     need: Need | None = None
     """The information requirement, where a planner stated one."""
     cards: tuple[ViewCard, ...] = ()
@@ -220,4 +235,5 @@ class EvidenceState:
     pool: tuple[Candidate, ...] = ()
     """Candidates of all rounds with their labels, where the recipe keeps them all."""
     follow_ups: tuple[str, ...] = ()
-    """Queries for what the last assessment missed."""
+    """Queries to ask next: planned ones at first, then those for what the last assessment
+    missed."""

@@ -127,6 +127,10 @@ def run(
         notes=opened.notes,
         opening=opening,
         closing=closing,
+        setting=opened.state.setting,
+        plan=opened.plan,
+        context=draft.context,
+        exposed=draft.exposed,
     )
 
 
@@ -260,7 +264,9 @@ def replay(updater: Updater, trace: Trace) -> Iterator[EvidenceState]:
         trace: the trace.
     """
     question = Question(text=trace.question, asked_at=trace.reference_time)
-    state = EvidenceState(question=question, graph=trace.seeds)
+    state = EvidenceState(question=question, graph=trace.seeds, setting=trace.setting)
+    if trace.plan is not None:
+        state = dataclasses.replace(state, need=trace.plan.need, follow_ups=trace.plan.queries)
     yield state
     for done in trace.rounds:
         state = updater(state, done)

@@ -90,6 +90,11 @@ class MemoryView:
         return self.index.latest
 
     @property
+    def earliest(self) -> datetime | None:
+        """The oldest time said."""
+        return self.index.earliest
+
+    @property
     def degraded(self) -> tuple[str, ...]:
         """Why anything was left out: no embedder was given."""
         return () if self._embedder is not None else ("embedder_off: ranking is by words only",)

@@ -58,6 +58,11 @@ class BankView(Protocol):
         ...
 
     @property
+    def earliest(self) -> datetime | None:
+        """The oldest time said in the bank."""
+        ...
+
+    @property
     def searches(self) -> int:
         """Searches carried out so far."""
         ...
@@ -119,6 +124,8 @@ class Opened:
     """The state before the first round."""
     notes: tuple[str, ...] = ()
     """What had to be mapped or left out to get it, each with its reason."""
+    plan: Plan | None = None
+    """What was planned before the first round; `state` has its need and queries."""
 
 
 class Opener(Protocol):
@@ -187,6 +194,10 @@ class Draft:
     """What was not found."""
     degraded: tuple[str, ...] = ()
     """What the answerer had to leave out of its view."""
+    context: tuple[Candidate, ...] = ()
+    """What its prompt showed beyond the candidates of the rounds: turns around cited ones."""
+    exposed: tuple[str, ...] = ()
+    """Ids of all turns whose words its prompt showed."""
 
 
 class Answerer(Protocol):
@@ -221,6 +232,8 @@ class Recipe:
     """Makes the first state; None: the question alone."""
     versions: tuple[tuple[str, str], ...] = ()
     """What a replay of its traces needs to know besides its name."""
+    builds: tuple[str, ...] = ()
+    """Builders whose items it searches: "facts", "episodes"."""
     round_tokens: int | None = None
     """Ceiling of tokens that the assessor reads in one round; what is beyond it stays unread and
     can be found again. None: the packager keeps its own ceiling."""

@@ -3,26 +3,72 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
+from typing import TypeAlias
 
 from evimem.ports import ModelSession
 from evimem.query.parts import Recipe
+from evimem.recipes.complements import (
+    GAP_PLAN,
+    MERA_CARDS,
+    RECORDS,
+    gap_plan,
+    gap_plan_rebuilt,
+    mera_cards,
+    mera_cards_rebuilt,
+)
 from evimem.recipes.lite import lite
-from evimem.recipes.mera import MERA_RECIPES, Rebuilt, mera, rebuilt
+from evimem.recipes.mera import MERA_RECIPES, MeraConfig, mera
+from evimem.recipes.mera import rebuilt as mera_rebuilt
+from evimem.recipes.nemori import NEMORI, nemori
+from evimem.recipes.nemori import rebuilt as nemori_rebuilt
+from evimem.recipes.qemem import QEM_RECIPES, QemConfig, qemem
+from evimem.recipes.qemem import rebuilt as qemem_rebuilt
+from evimem.recipes.rebuilt import Rebuilt
 from evimem.trace import Trace
 
-__all__ = ["MODEL_RECIPES", "REBUILT", "RECIPES"]
+__all__ = ["MODEL_RECIPES", "REBUILT", "RECIPES", "Rebuilt"]
+
+Templates: TypeAlias = Mapping[str, str]
+"""Prompts from files, by the name of the prompt whose place they take."""
 
 RECIPES: Mapping[str, Callable[[], Recipe]] = {"lite": lite}
 """Recipes that need no model, by name, as functions that make them."""
 
-MODEL_RECIPES: Mapping[str, Callable[[ModelSession], Recipe]] = {
-    name: partial(mera, config) for name, config in MERA_RECIPES.items()
-}
-"""Recipes that call models, by name, as functions of the session whose models they call. They
-search the facts that `build facts` makes."""
 
-REBUILT: Mapping[str, Callable[[Trace], tuple[Rebuilt, ...]]] = {
-    name: partial(rebuilt, config) for name, config in MERA_RECIPES.items()
+def _mera(config: MeraConfig) -> Callable[[ModelSession, Templates], Recipe]:
+    return lambda session, templates: mera(config, session)
+
+
+def _qemem(config: QemConfig) -> Callable[[ModelSession, Templates], Recipe]:
+    return lambda session, templates: qemem(config, session, templates)
+
+
+def _mera_again(config: MeraConfig) -> Callable[[Trace, Templates], tuple[Rebuilt, ...]]:
+    return lambda trace, templates: mera_rebuilt(config, trace)
+
+
+def _qemem_again(config: QemConfig) -> Callable[[Trace, Templates], tuple[Rebuilt, ...]]:
+    return lambda trace, templates: qemem_rebuilt(config, trace, templates)
+
+
+MODEL_RECIPES: Mapping[str, Callable[[ModelSession, Templates], Recipe]] = {
+    **{name: _mera(config) for name, config in MERA_RECIPES.items()},
+    **{name: _qemem(config) for name, config in QEM_RECIPES.items()},
+    RECORDS.name: _qemem(RECORDS),
+    MERA_CARDS.name: mera_cards,
+    GAP_PLAN.name: gap_plan,
+    NEMORI: nemori,
+}
+"""Recipes that call models, by name, as functions of the session whose models they call and of
+prompts from files. Those of MERA search what `build facts` makes, those of QEMem what `build
+episodes` makes, beside the turns."""
+
+REBUILT: Mapping[str, Callable[[Trace, Templates], tuple[Rebuilt, ...]]] = {
+    **{name: _mera_again(config) for name, config in MERA_RECIPES.items()},
+    **{name: _qemem_again(config) for name, config in QEM_RECIPES.items()},
+    RECORDS.name: _qemem_again(RECORDS),
+    MERA_CARDS.name: mera_cards_rebuilt,
+    GAP_PLAN.name: gap_plan_rebuilt,
+    NEMORI: nemori_rebuilt,
 }
 """Every prompt of a stored trace of these recipes, made again without any call."""

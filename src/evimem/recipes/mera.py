@@ -11,7 +11,6 @@ import dataclasses
 from dataclasses import dataclass
 
 from evimem.errors import SettingsError
-from evimem.model.chat import ChatReply, ChatRequest
 from evimem.model.search import Ranker
 from evimem.ports import ChatModel, ModelSession
 from evimem.query.loop import grown, replay
@@ -24,9 +23,10 @@ from evimem.query.mera.state import with_graph
 from evimem.query.mera.stop import MeraStop
 from evimem.query.mera.verifier import GateVerifier
 from evimem.query.parts import Recipe, Updater
+from evimem.recipes.rebuilt import SILENT, Rebuilt
 from evimem.trace import Trace
 
-__all__ = ["MERA", "MERA_RECIPES", "MeraConfig", "Rebuilt", "fitted", "mera", "rebuilt"]
+__all__ = ["MERA", "MERA_RECIPES", "MeraConfig", "fitted", "mera", "rebuilt"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,6 +146,7 @@ def mera(config: MeraConfig, session: ModelSession) -> Recipe:
         max_rounds=config.max_rounds,
         round_tokens=config.round_tokens,
         versions=(("window", str(window)),),
+        builds=("facts",),
     )
 
 
@@ -183,24 +184,21 @@ def _planning(name: str, session: ModelSession) -> ChatModel:
     return session.model("plan", slot=name)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rebuilt:
-    """One prompt of a stored trace, made again from its states."""
-
-    round: int
-    """The round, from 1; 0 before the first, one past the last for the answer."""
-    request: ChatRequest
-    """What was sent, to the byte."""
-
-
-def rebuilt(config: MeraConfig, trace: Trace) -> tuple[Rebuilt, ...]:
+def rebuilt(
+    config: MeraConfig, trace: Trace, *, updater: Updater | None = None
+) -> tuple[Rebuilt, ...]:
     """Every prompt of a trace, without any call (MERA-50).
 
     A repair or a retry with more room sends more than this; the ledger has its reply.
+
+    Args:
+        config: that of the recipe which made the trace.
+        trace: the trace.
+        updater: what the recipe has in place of the config's.
     """
     config = fitted(config, int(trace.versions.get("window", "0")))
-    planner, verifier = _planner(config, _Silent()), _verifier(config, _Silent())
-    states = list(replay(_updater(config), trace))
+    planner, verifier = _planner(config, SILENT), _verifier(config, SILENT)
+    states = list(replay(updater or _updater(config), trace))
     found = [Rebuilt(round=0, request=seed.render(trace.question))] if config.graph else []
     for state, done in zip(states, trace.rounds, strict=False):
         found.append(Rebuilt(round=done.n, request=planner.request(state)))
@@ -209,14 +207,3 @@ def rebuilt(config: MeraConfig, trace: Trace) -> tuple[Rebuilt, ...]:
             found.append(Rebuilt(round=done.n, request=request))
     answer = _answer_prompt(config).request(states[-1])
     return (*found, Rebuilt(round=len(trace.rounds) + 1, request=answer))
-
-
-class _Silent:
-    """Stands where a replay has no model."""
-
-    model_id = "none"
-    window = 0
-
-    def chat(self, request: ChatRequest) -> ChatReply:
-        """Never called: a replay only makes prompts."""
-        raise AssertionError("a replay calls no model")

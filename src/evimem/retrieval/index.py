@@ -161,6 +161,18 @@ class BankIndex:
             return None
         return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=newest)
 
+    @property
+    def earliest(self) -> datetime | None:
+        """The oldest time at which a live turn was said, UTC; None if none is known."""
+        space = self._spaces.get(_TURNS)
+        if space is None:
+            return None
+        known = space.said[space.layout.live]
+        known = known[known != NO_TIME]
+        if not len(known):
+            return None
+        return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=int(known.min()))
+
     def as_said(self, text: str, kinds: frozenset[Kind] = frozenset()) -> str:
         """A question in the words of the person it is about: what to encode as its vector.
 

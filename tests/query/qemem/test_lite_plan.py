@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 
 from evimem.model.cards import AnswerType
-from evimem.model.evidence import EvidenceState, Question
-from evimem.query.loop import grown
-from evimem.query.memory_view import MemoryView
-from evimem.query.qemem.lite_plan import LiteOpener, LiteProposer, lite_plan, lite_searches
-from evimem.trace import Round
+from evimem.query.qemem.lite_plan import lite_plan, lite_searches
 
 
 @pytest.mark.parametrize(
@@ -58,25 +52,3 @@ def test_qem_4_the_question_is_asked_in_every_space_and_examples_of_turns_by_wor
     }
     assert len(made) == len(asked)
     assert {p.request.k for p in made} == {5}
-
-
-def test_qem_8_the_state_begins_with_the_requirement(view: MemoryView) -> None:
-    opened = LiteOpener().open(Question(text="What pets does Ana have?"), view)
-    assert opened.state.need is not None
-    assert opened.state.need.aggregate
-
-
-def test_qem_20_later_rounds_search_what_was_missed_and_exclude_what_was_seen(
-    view: MemoryView,
-) -> None:
-    state = EvidenceState(question=Question(text="What pets does Ana have?"))
-    first = LiteProposer(k=5).propose(state, view)
-    assert first.plan is not None
-    assert next(p.request.text for p in first.searches) == "What pets does Ana have?"
-    after = grown(state, Round(n=1, state_before=""))
-    assert LiteProposer().propose(after, view).searches == ()
-    missed = dataclasses.replace(after, follow_ups=("Ana's turtle",), viewed=("s1-0",))
-    again = LiteProposer().propose(missed, view).searches
-    assert len(again) == 6
-    assert {p.request.origin for p in again} == {"gap"}
-    assert {p.request.exclusion.items for p in again} == {frozenset({"s1-0"})}

@@ -21,8 +21,9 @@ from evimem.eval import speed_bench, suite
 from evimem.eval.answer_bench import answer_table
 from evimem.eval.loop_bench import LoopRow, loop_script, run_loop
 from evimem.eval.peer import SqliteVecPeer
-from evimem.eval.report import plot, table, write_report
+from evimem.eval.report import Unit, plot, table, write_report
 from evimem.eval.results import BenchReport
+from evimem.eval.stored_bench import stored_table
 from evimem.eval.synthetic import NoiseEmbedder
 from evimem.eval.vector_cache import CachedEmbedder
 from evimem.interfaces.cli.common import (
@@ -170,16 +171,60 @@ def qemem(
                 "single-list retrieval is dense: set EVIMEM_EMBEDDER to one, not 'none'"
             )
         report = suite.qemem(parts, embedder=embedder, code=_code(), on_progress=progress)
-    _show(report, out, detail=detail, as_json=as_json, drawn=suite.QEMEM_DRAWN)
+    _show(report, out, detail=detail, as_json=as_json, drawn=suite.QEMEM_DRAWN, units=("turns",))
+
+
+@bench.command()
+@_data_options
+@bank_option
+@json_option
+@failing_clearly
+def stored(
+    data: str | None,
+    datasets: tuple[str, ...],
+    splits: tuple[str, ...],
+    out: Path,
+    cache: Path | None,
+    path: str | None,
+    bank: str | None,
+    as_json: bool,
+) -> None:
+    """Evidence that was never stored, told apart from evidence that was not retrieved, per space
+    of episodes, facts and turns built without a model.
+
+    \b
+    Example:
+      evimem bench stored --data locomo10.json --part report
+    """
+    settings = Settings.load(path=path, bank=bank)
+    parts = suite.parts_of(_data(data, settings), datasets=datasets, splits=splits)
+    with _embedder(settings, cache) as embedder, _progress(as_json) as progress:
+        report = suite.stored(parts, embedder=embedder, code=_code(), on_progress=progress)
+    written = out / f"{report.kind}.json"
+    write_report(report, written)
+    if as_json:
+        emit_json(report)
+        return
+    for part in report.parts:
+        click.echo(stored_table(part) + "\n")
+    for note in report.notes:
+        click.echo(f"note: {note}")
+    click.echo(f"written: {written}")
 
 
 def _show(
-    report: BenchReport, out: Path, *, detail: bool, as_json: bool, drawn: Sequence[str] = ()
+    report: BenchReport,
+    out: Path,
+    *,
+    detail: bool,
+    as_json: bool,
+    drawn: Sequence[str] = (),
+    units: Sequence[Unit] = ("turns", "tokens"),
 ) -> None:
     """Writes a report of coverage with its plot, and prints it."""
     written, drawing = out / f"{report.kind}.json", out / f"{report.kind}.svg"
     write_report(report, written)
-    plot(report.parts, drawing, systems=drawn)
+    plot(report.parts, drawing, systems=drawn, units=units)
     if as_json:
         emit_json(report)
         return

@@ -11,8 +11,9 @@ from rich.table import Table
 
 from evimem.engine import ScanReport, SearchResult
 from evimem.model.answer import Answer, Citation, Usage
+from evimem.model.cards import ViewCard
 from evimem.model.chat import ModelCall
-from evimem.model.evidence import Plan
+from evimem.model.evidence import Assessment, Plan
 from evimem.model.graph import GraphDelta
 from evimem.model.receipt import ImportReceipt
 from evimem.ports import EraseReceipt
@@ -178,6 +179,8 @@ def show_trace(console: Console, trace: Trace, texts: dict[str, str]) -> None:
         style="dim",
         markup=False,
     )
+    if trace.plan is not None:
+        _show_need(console, trace.plan)
     if trace.seeds is not None:
         seeds = ", ".join(f"{node.name} ({node.type})" for node in trace.seeds.nodes)
         console.print(f"seeds: {seeds}", markup=False)
@@ -217,15 +220,48 @@ def _show_round(console: Console, r: Round, texts: dict[str, str]) -> None:
         )
     if r.candidates:
         console.print(table)
-    if r.assessment is not None and r.assessment.missing:
-        console.print(f"  missing: {r.assessment.missing}", style="yellow", markup=False)
     if r.assessment is not None:
-        if r.assessment.graph is not None:
-            _show_delta(console, r.assessment.graph)
-        for reason in (r.assessment.problem, *r.assessment.dropped):
-            if reason:
-                console.print(f"  left out: {reason}", style="yellow", markup=False)
+        _show_assessment(console, r.assessment)
     _show_calls(console, r.calls)
+
+
+def _show_assessment(console: Console, made: Assessment) -> None:
+    if made.missing:
+        console.print(f"  missing: {made.missing}", style="yellow", markup=False)
+    for card in made.cards:
+        _show_card(console, card)
+    for query in made.follow_ups:
+        console.print(f"  asks next: {query!r}", markup=False)
+    if made.graph is not None:
+        _show_delta(console, made.graph)
+    for reason in (made.problem, *made.dropped):
+        if reason:
+            console.print(f"  left out: {reason}", style="yellow", markup=False)
+
+
+def _show_need(console: Console, plan: Plan) -> None:
+    need = plan.need
+    if need is not None:
+        marks: list[str] = [need.answer_type]
+        marks += ["over several sessions"] if need.aggregate else []
+        marks += ["about time"] if need.temporal else []
+        console.print(f"needs: {need.need} ({', '.join(marks)})", markup=False)
+    for query in plan.queries:
+        console.print(f"  planned query: {query!r}", markup=False)
+
+
+def _show_card(console: Console, card: ViewCard) -> None:
+    """A card: its claim, what it stands on, and what a check of it found."""
+    mark = "verified" if card.quote_verified else "UNVERIFIED"
+    where = ", ".join((*card.sources, *(f"{one} (unknown)" for one in card.unresolved)))
+    console.print(f"  [{card.card_id}] {card.claim}", markup=False)
+    style = "green" if card.quote_verified else "yellow"
+    when_ = f", {card.time} (by the {card.time_origin})" if card.time else ""
+    console.print(
+        f'       {mark} from {where or "no source"}: "{card.quote}"{when_}; {card.role}',
+        style=style,
+        markup=False,
+    )
 
 
 def _show_plan(console: Console, plan: Plan) -> None:

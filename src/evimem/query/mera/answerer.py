@@ -16,10 +16,10 @@ from evimem.model.evidence import EvidenceItem, EvidenceState
 from evimem.model.item import Item
 from evimem.model.turn import JsonValue, Turn
 from evimem.ports import ChatModel
+from evimem.query.calls import Said, ask
 from evimem.query.graph import serialise
 from evimem.query.graph.serialise import Section
 from evimem.query.ground import carrying_span
-from evimem.query.mera.calls import Said, ask
 from evimem.query.mera.prompts import answer as prompt
 from evimem.query.mera.records import labelled, reference
 from evimem.query.parts import BankView, Draft

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from evimem.model.evidence import EvidenceState, Question
 from evimem.ports import ChatModel
+from evimem.query.calls import ask
 from evimem.query.graph import seed_graph
-from evimem.query.mera.calls import ask
 from evimem.query.mera.prompts import seed
 from evimem.query.parts import BankView, Opened
 

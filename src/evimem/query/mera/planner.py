@@ -12,8 +12,8 @@ from evimem.model.evidence import EvidenceState, Intent, Plan
 from evimem.model.search import Exclusion, Filters, Ranker, SearchRequest
 from evimem.model.turn import JsonValue
 from evimem.ports import ChatModel
+from evimem.query.calls import Said, ask
 from evimem.query.graph import serialise
-from evimem.query.mera.calls import Said, ask
 from evimem.query.mera.prompts import plan as prompt
 from evimem.query.parts import BankView, Proposal, Proposed
 

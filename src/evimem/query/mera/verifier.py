@@ -9,8 +9,8 @@ from evimem.model.chat import ChatRequest
 from evimem.model.evidence import Assessment, Candidate, Decision, EvidenceItem, EvidenceState
 from evimem.model.turn import JsonValue
 from evimem.ports import ChatModel
+from evimem.query.calls import Said, ask
 from evimem.query.graph import Handle, delta_from, serialise
-from evimem.query.mera.calls import Said, ask
 from evimem.query.mera.prompts import verify as prompt
 from evimem.query.mera.records import facts_in, labelled, reference
 from evimem.query.parts import BankView

@@ -8,21 +8,19 @@ brought nothing; `dev/notes-qemem.md` has the figures.
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from evimem.model.cards import AnswerType, Need
-from evimem.model.evidence import EvidenceState, Plan, Question
+from evimem.model.evidence import Plan
 from evimem.model.item import Kind
 from evimem.model.search import Exclusion, Ranker
 from evimem.query.kinds import examples_of
-from evimem.query.parts import BankView, Opened, Proposal, Proposed
+from evimem.query.parts import Proposal
 from evimem.query.qemem.pool import DEPTH, RANKERS, searches
 from evimem.query.question import Analysis, AnswerKind, analyse
 
-__all__ = ["GUIDED", "GUIDED_K", "LiteOpener", "LiteProposer", "lite_plan", "lite_searches"]
+__all__ = ["GUIDED", "GUIDED_K", "lite_plan", "lite_searches"]
 
 GUIDED: Mapping[Ranker, float] = {"fusion": 3.0}
 """Weights of the lists: the foundation's ranking of turns knows more than a list of examples."""
@@ -114,32 +112,3 @@ def lite_searches(
         )
     )
     return asked + searches(queries, k=k, exclusion=exclusion, spaces=("turn",), rankers=("bm25",))
-
-
-@dataclass(frozen=True, slots=True)
-class LiteOpener:
-    """Begins with the requirement, so that the first pool has the budgets it asks for."""
-
-    def open(self, question: Question, view: BankView) -> Opened:
-        """The state with its need."""
-        need = lite_plan(question.text, view.speakers).need
-        return Opened(state=EvidenceState(question=question, need=need))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LiteProposer:
-    """Asks the query set in the first round, and what was missed in later ones."""
-
-    k: int = DEPTH
-    """Hits per list."""
-
-    def propose(self, state: EvidenceState, view: BankView) -> Proposed:
-        """The searches of a round; none where nothing was missed."""
-        gone = Exclusion(items=frozenset(state.viewed))
-        if state.round:
-            gap = searches(state.follow_ups, k=self.k, exclusion=gone, origin="gap")
-            return Proposed(searches=gap)
-        plan = lite_plan(state.question.text, view.speakers)
-        plan = dataclasses.replace(plan, need=state.need or plan.need)
-        asked = lite_searches(state.question.text, plan.queries, k=self.k, exclusion=gone)
-        return Proposed(searches=asked, plan=plan)

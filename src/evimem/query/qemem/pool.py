@@ -7,6 +7,7 @@ examined before stays out. Every candidate has a label that no other one ever ge
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -20,6 +21,7 @@ from evimem.query.parts import BankView, Proposal
 from evimem.query.qemem.fusion import LIFT, NARROW, WIDE, Budgets, best, lift, space_scores
 from evimem.query.words import WORD
 from evimem.retrieval.fuse import RRF_K
+from evimem.scoring.tokens import estimate_tokens
 from evimem.temporal.tables_en import ENGLISH
 from evimem.trace import SearchStep
 
@@ -30,7 +32,10 @@ __all__ = [
     "RANKERS",
     "SPACES",
     "PoolPackager",
+    "as_data",
+    "by_session",
     "format_pool",
+    "in_reading_order",
     "query_set",
     "searches",
     "session_date",
@@ -46,6 +51,10 @@ PLANNED = 6
 """Planned queries used at most, beside the question (QEM-2)."""
 DEPTH = 100
 """Hits per list: places further down add next to nothing to a fused score."""
+
+
+_LABEL = re.compile(r"\[([ESRTv]\d+)\]")
+"""A label as prompts write it, and the number of a card."""
 
 
 def query_set(question: str, planned: Iterable[str], *, limit: int = PLANNED) -> tuple[str, ...]:
@@ -108,10 +117,11 @@ def searches(
 class PoolPackager:
     """Fuses the lists of a round into labelled candidates.
 
-    Candidates come as the pool is read: episodes and facts best first, then turns by session in
-    the order of time. `rank` and `score` are those of the retrieval within the space; a neighbour
-    has those of the hit that brought it. `refs` stays empty: an episode or a fact does not show its
-    turns, so a later round may still find them.
+    Candidates come best first over all spaces, each by its place in the budget of its space and
+    neighbours behind their hits, so that a ceiling of tokens cuts what matters least; their labels
+    number them as the pool is read (see `in_reading_order`). `rank` and `score` are those of the
+    retrieval within the space; a neighbour has those of the hit that brought it. `refs` stays
+    empty: an episode or a fact does not show its turns, so a later round may still find them.
     """
 
     narrow: Budgets = NARROW
@@ -126,11 +136,14 @@ class PoolPackager:
     """Provenance lift of episodes, by the facts that enter the pool."""
     around: int = 1
     """Turns on each side of a retrieved turn that come along (QEM-9)."""
+    longest: int | None = None
+    """Tokens of one memory that are shown at most, so that no single one fills a prompt; None: as
+    long as it is."""
 
     def package(
         self, steps: Sequence[SearchStep], state: EvidenceState, view: BankView
     ) -> tuple[Candidate, ...]:
-        """Candidates not examined before (QEM-20), labelled on from those of `state.pool`."""
+        """Candidates not examined before (QEM-20), best first, labelled on from `state.pool`."""
         viewed = frozenset(state.viewed)
         scores = {
             kind: {one: score for one, score in held.items() if one not in viewed}
@@ -141,7 +154,12 @@ class PoolPackager:
         taken = {one: facts[one] for one in best(facts, budgets.of("semantic"))}
         lifted = lift(scores.get("episode", {}), taken, _episodes_of(taken, view), mu=self.mu)
         scores["episode"] = {one: score for one, score in lifted.items() if one not in viewed}
-        made = _Made(round=state.round + 1, brought=_brought_by(steps), labels=_Labels(state.pool))
+        made = _Made(
+            round=state.round + 1,
+            brought=_brought_by(steps),
+            labels=_Labels(state.pool),
+            longest=self.longest,
+        )
         out: list[Candidate] = []
         for kind in LETTERS:
             held = scores.get(kind, {})
@@ -151,7 +169,12 @@ class PoolPackager:
                 out += made.turns(hits, self._with_neighbours(hits, viewed, view))
             else:
                 out += made.items(hits, view)
-        return tuple(out)
+        kinds = {letter: kind for kind, letter in LETTERS.items()}
+
+        def place(one: Candidate) -> tuple[float, bool]:
+            return one.rank / budgets.of(kinds[one.label[0]]), one.context
+
+        return tuple(sorted(out, key=place))
 
     def _with_neighbours(
         self, hits: Mapping[str, tuple[float, int]], viewed: frozenset[str], view: BankView
@@ -196,6 +219,8 @@ class _Made:
     """The query that brought each hit first."""
     labels: _Labels
     """Where labels come from."""
+    longest: int | None
+    """Tokens of a payload at most."""
 
     def items(self, hits: Mapping[str, tuple[float, int]], view: BankView) -> Iterable[Candidate]:
         """Candidates of items, best first; what is no longer live is left out."""
@@ -223,9 +248,10 @@ class _Made:
         self, entry: Turn | Item, hit: str, place: tuple[float, int], *, context: bool
     ) -> Candidate:
         is_turn = isinstance(entry, Turn)
+        words = f"{entry.speaker}: {entry.body}" if is_turn else entry.body.strip()
         return Candidate(
             item_id=entry.turn_id if isinstance(entry, Turn) else entry.item_id,
-            payload=f"{entry.speaker}: {entry.body}" if is_turn else entry.body.strip(),
+            payload=_beginning(words, self.longest),
             score=place[0],
             rank=place[1],
             round=self.round,
@@ -236,7 +262,18 @@ class _Made:
             ),
             session_id=entry.session_id,
             context=context,
+            index=entry.index if isinstance(entry, Turn) else 0,
         )
+
+
+def _beginning(text: str, tokens: int | None) -> str:
+    """A text up to a ceiling of tokens; what is longer ends in "[...]"."""
+    if tokens is None or (cost := estimate_tokens(text)) <= tokens:
+        return text
+    head = text[: len(text) * tokens // cost]
+    while head and estimate_tokens(head) > tokens:  # its first part may cost more than the rest
+        head = head[: len(head) * 3 // 4]
+    return f"{head.rsplit(None, 1)[0] if ' ' in head else head} [...]"
 
 
 def _moment(said_at: datetime | None) -> tuple[bool, float]:
@@ -270,13 +307,35 @@ def session_date(said_at: str | None) -> str:
     return f"{day.day} {ENGLISH.phrases.months[day.month - 1]} {day.year}"
 
 
-def format_pool(candidates: Sequence[Candidate]) -> str:
-    """The pool as a model reads it (QEM-10): every memory under its label.
+def in_reading_order(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Candidates as a pool is read: episodes, facts and records by label, then turns (what has no
+    label is one) by session in the order of time; unknown times come last (QEM-10)."""
+    letters = list(LETTERS.values())
+    turn = LETTERS["turn"]
+    held = list(candidates)
+    starts: dict[str, tuple[bool, float]] = {}
+    for one in held:
+        if (one.label or turn).startswith(turn):
+            start = _moment(datetime.fromisoformat(one.said_at) if one.said_at else None)
+            starts[one.session_id] = min(start, starts.get(one.session_id, start))
+
+    def place(one: Candidate) -> tuple[int, tuple[bool, float], str, int]:
+        letter = one.label[:1] or turn
+        if letter == turn:
+            return (len(letters), starts[one.session_id], one.session_id, one.index)
+        return (letters.index(letter), (False, 0.0), "", int(one.label[1:]))
+
+    return sorted(held, key=place)
+
+
+def format_pool(candidates: Iterable[Candidate]) -> str:
+    """The pool as a model reads it (QEM-10): every memory under its label, in reading order.
 
     Episodes with the date of their session, title and content; facts with the date of the session
-    that they were learned in; turns under the session they were said in, in the order given.
-    Spaces without candidates have no heading; without any the text says so.
+    that they were learned in; turns under the session they were said in. Spaces without candidates
+    have no heading; without any the text says so.
     """
+    held = in_reading_order(candidates)
     parts: list[str] = []
     for letter, heading in (
         ("E", "Episodes (what happened, told in short)"),
@@ -284,21 +343,31 @@ def format_pool(candidates: Sequence[Candidate]) -> str:
         ("R", "Records (kept by the memory's manager)"),
     ):
         lines = [
-            f"[{one.label}] ({session_date(one.said_at)}) {one.payload}"
-            for one in candidates
+            f"[{one.label}] ({session_date(one.said_at)}) {as_data(one.payload)}"
+            for one in held
             if one.label.startswith(letter)
         ]
         if lines:
             parts.append("\n".join((f"## {heading}", *lines)))
-    turns = [one for one in candidates if one.label.startswith("T")]
+    turns = [one for one in held if one.label.startswith("T")]
     if turns:
-        parts.append("\n".join(("## Turns (the words as they were said)", *_by_session(turns))))
+        parts.append("\n".join(("## Turns (the words as they were said)", *by_session(turns))))
     return "\n\n".join(parts) or "(nothing was found)"
 
 
-def _by_session(turns: Sequence[Candidate]) -> Iterable[str]:
+def by_session(turns: Iterable[Candidate]) -> Iterable[str]:
+    """Lines of turns in reading order under the dates of their sessions; those without a label
+    (they came along as context) have none."""
     for _, group in groupby(turns, key=lambda one: one.session_id):
         members = list(group)
         yield f"Session of {session_date(members[0].said_at)}:"
         for one in members:
-            yield f"  [{one.label}] {one.payload}"
+            label = f"[{one.label}] " if one.label else ""
+            yield f"  {label}{as_data(one.payload, indent=4)}"
+
+
+def as_data(text: str, *, indent: int = 2) -> str:
+    """A stored text inside a prompt: its further lines are indented, and nothing in it looks like
+    a label of ours, so that no memory can pass for another one (case P085)."""
+    lines = _LABEL.sub(r"(\1)", text).splitlines()
+    return f"\n{' ' * indent}".join(lines)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast, get_args
 
-from evimem.model.cards import AnswerType
 from evimem.model.chat import ChatMessage, ChatRequest, JsonSchema
 from evimem.model.prompt import compose
 from evimem.model.turn import JsonValue
@@ -58,10 +56,8 @@ SCHEMA: JsonSchema = {
     "type": "object",
     "properties": {
         "need": {"type": "string"},
-        "answer_type": {
-            "type": "string",
-            "enum": cast(list[JsonValue], list(get_args(AnswerType))),
-        },
+        # No enum: a reply of an unknown type is used and read as "entity", not thrown away (QEM-1).
+        "answer_type": {"type": "string"},
         "aggregate": {"type": "boolean"},
         "temporal": {"type": "boolean"},
         "queries": {"type": "array", "items": {"type": "string"}},

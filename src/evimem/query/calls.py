@@ -1,4 +1,4 @@
-"""One structured call: the data, or why there is none.
+"""One call of a part: the data or the words, or why there are none.
 
 A reply that cannot be used is part of the game (a parse failure is counted and the loop goes on,
 MERA-38, 42); a model that cannot be reached is not, and its error passes through.
@@ -10,12 +10,12 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from evimem.errors import PromptTooLong, ReplyError, TruncatedReply
+from evimem.errors import BudgetExceeded, PromptTooLong, ReplyError, TruncatedReply
 from evimem.model.chat import ChatReply, ChatRequest
 from evimem.model.turn import JsonValue
 from evimem.ports import ChatModel
 
-__all__ = ["Said", "ask"]
+__all__ = ["Said", "ask", "ask_in_words"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class Said:
     dropped: tuple[str, ...] = ()
     """Items that did not fit the schema."""
     raw: str = ""
-    """The words of an unusable reply."""
+    """The words of a reply that was asked for in words, or of an unusable one."""
 
 
 def ask(model: ChatModel, request: ChatRequest) -> Said:
@@ -54,6 +54,30 @@ def ask(model: ChatModel, request: ChatRequest) -> Said:
         return Said(problem=f"{type(error).__name__}: {error}", raw=error.raw)
     data = reply.data if isinstance(reply.data, dict) else {}
     return Said(data=data, dropped=reply.rejected)
+
+
+def ask_in_words(model: ChatModel, request: ChatRequest) -> Said:
+    """Calls the model for plain words, found in `raw`; after a cut reply once more with twice the
+    room.
+
+    Raises:
+        ModelError: the model could not be reached or refused the request as it stands.
+        BudgetExceeded: the ceiling of calls or tokens is reached.
+    """
+    try:
+        reply = model.chat(request)
+        if reply.finish == "length":
+            longer = dataclasses.replace(request, max_tokens=2 * request.max_tokens)
+            try:
+                reply = model.chat(longer)
+            except PromptTooLong:
+                return Said(raw=reply.text, dropped=("reply cut: the window has no more room",))
+            except BudgetExceeded:
+                return Said(raw=reply.text, dropped=("reply cut: the budget has no more room",))
+        cut = ("reply cut twice at the ceiling of tokens",) if reply.finish == "length" else ()
+        return Said(raw=reply.text, dropped=cut)
+    except ReplyError as error:
+        return Said(problem=f"{type(error).__name__}: {error}", raw=error.raw)
 
 
 def _with_more_room(model: ChatModel, request: ChatRequest, cut: TruncatedReply) -> ChatReply:

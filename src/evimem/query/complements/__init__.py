@@ -1,0 +1,1 @@
+"""Parts that bring two systems together, for experiments: each is one recipe, off by default."""
