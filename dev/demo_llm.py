@@ -1,4 +1,4 @@
-"""Import, facts, question and trace with a real small model behind a real server, on the CPU.
+"""Import, facts, episodes, questions and traces with a real small model behind a real server.
 
     python dev/demo_llm.py               # after: python dev/fetch_model.py smollm2 --server
     make demo-llm                        # both
@@ -113,7 +113,7 @@ def _quoted(argument: str) -> str:
 
 
 def demo(folder: Path, *, url: str, model: str, turns: int, rounds: int, parallel: int) -> None:
-    """The four steps, and the check that text was generated.
+    """Facts and mera, episodes and qemem, and the check that text was generated.
 
     Raises:
         DemoError: a step failed or nothing was generated.
@@ -138,7 +138,14 @@ def demo(folder: Path, *, url: str, model: str, turns: int, rounds: int, paralle
         allowed=(0, NOTHING_FOUND),
     )  # fmt: skip
     evimem.show("trace", "show")
-    check(evimem.json("trace", "show"))
+    check(evimem.json("trace", "show"), roles={"seed", "plan", "answer"})
+    evimem.show("build", "episodes", allowed=(0, SOME_FAILED))
+    evimem.show(
+        "ask", QUESTION, "--recipe", "qemem", "--max-rounds", str(rounds),
+        allowed=(0, NOTHING_FOUND),
+    )  # fmt: skip
+    evimem.show("trace", "show")
+    check(evimem.json("trace", "show"), roles={"plan", "verify", "answer"})
 
 
 def check_build(state: dict[str, Any], *, turns: int) -> None:
@@ -153,7 +160,7 @@ def check_build(state: dict[str, Any], *, turns: int) -> None:
         raise DemoError(f"of {turns} turns some were not read: {state['causes']}")
 
 
-def check(trace: dict[str, Any]) -> None:
+def check(trace: dict[str, Any], *, roles: set[str]) -> None:
     """That the model really spoke, in each of its parts.
 
     Raises:
@@ -169,7 +176,7 @@ def check(trace: dict[str, Any]) -> None:
         written[call["role"]] = written.get(call["role"], 0) + call.get("tokens_out", 0)
     told = ", ".join(f"{role} {count}" for role, count in written.items())
     print(f"\ntokens generated for the question: {told or 'none'}")
-    silent = {"seed", "plan", "answer"} - {role for role, count in written.items() if count}
+    silent = roles - {role for role, count in written.items() if count}
     if silent:
         raise DemoError(f"no text was generated for: {', '.join(sorted(silent))}")
 

@@ -158,7 +158,8 @@ one flagged fact; refused: the model declined; failed: the provider failed, wort
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildRecord:
-    """What a builder did with one turn. Erased with the turn."""
+    """What a builder did with one turn, or with the batch of turns that begins with it. Erased with
+    the turn."""
 
     turn_id: str
     """The turn."""
@@ -169,7 +170,7 @@ class BuildRecord:
     status: BuildStatus
     """What came of it."""
     items: int = 0
-    """Items stored."""
+    """Items stored; of a builder of episodes, the turns that its episodes hold."""
     attempts: int = 1
     """Calls made for it, over all runs."""
     detail: str = ""
@@ -494,8 +495,10 @@ class Writer(Reader, Protocol):
         ...
 
     def erase(self, ids: Sequence[str]) -> EraseReceipt:
-        """Delete entries for good, with everything derived from them alone, and with every fact
-        whose prompt showed one of them (a hidden link).
+        """Delete entries for good, with everything derived from them alone, and with what may
+        hold their words: every fact or episode that was written with one of them in view (a hidden
+        link), every episode that has one as a member, every semantic fact with one as a parent.
+        A semantic fact that was learned from episodes goes with the last of these.
 
         Absent ids are passed over. `scrubbed` is False until `Store.scrub` ran after the commit.
         """

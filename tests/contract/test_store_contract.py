@@ -730,6 +730,68 @@ def test_a_fact_goes_with_any_turn_that_its_prompt_showed(store: Store) -> None:
     assert _erase(store, "t2").items == ("f4",), "a turn that was only shown keeps no fact"
 
 
+def episode(item_id: str, *members: str, shown: Sequence[str] = ()) -> Item:
+    """An episode of turns, written with others in view."""
+    hidden = [Link(role="source", target=one, hidden=True) for one in shown]
+    links = (*(Link(role="member", target=one) for one in members), *hidden)
+    return Item(item_id=item_id, kind="episode", text=f"tale {item_id}", links=links)
+
+
+def statement(item_id: str, episodes: Sequence[str], parents: Sequence[str]) -> Item:
+    """A semantic fact that was learned from episodes and said in turns."""
+    links = (
+        *(Link(role="source", target=one) for one in episodes),
+        *(Link(role="parent", target=one) for one in parents),
+    )
+    return Item(item_id=item_id, kind="semantic", text=f"known {item_id}", links=links)
+
+
+def test_an_episode_goes_with_any_of_its_turns_and_with_any_that_was_in_view(store: Store) -> None:
+    put(store, *(turn(f"t{i}", index=i) for i in range(5)))
+    put(store, episode("e1", "t0", "t1", shown=["t2"]), episode("e2", "t2", shown=["t0", "t1"]))
+    put(store, episode("e3", "t3", "t4"))
+    receipt = _erase(store, "t2")
+    assert set(receipt.items) == {"e1", "e2"} and receipt.unlinked == ()
+    assert set(rows(store)) == {"t0", "t1", "t3", "t4", "e3"}
+    assert _erase(store, "t3").items == ("e3",)
+
+
+def test_a_retired_episode_goes_with_a_turn_of_it_and_leaves_no_text(store: Store) -> None:
+    put(store, turn("t0"), turn("t1", index=1))
+    put(store, episode("e1", "t0", "t1"))
+    _retire(store, "e1")
+    assert _erase(store, "t0").items == ("e1",)
+    with store.read(BANK) as reader:
+        assert [(one.op, one.text) for one in reader.history("e1")] == [
+            ("put", None), ("retire", None), ("erase", None),
+        ]  # fmt: skip
+
+
+def test_a_semantic_fact_goes_with_its_last_episode_and_with_any_turn_it_was_said_in(
+    store: Store,
+) -> None:
+    put(store, *(turn(f"t{i}", index=i) for i in range(6)))
+    put(store, episode("e1", "t0", "t1"), episode("e2", "t2", "t3"), episode("e3", "t4", "t5"))
+    put(store, statement("s1", ["e1"], ["t0"]), statement("s2", ["e1", "e2"], ["t0", "t2"]))
+    put(store, statement("s3", ["e1", "e2"], ["t1", "t2"]), statement("s4", ["e2"], ["t3"]))
+    receipt = _erase(store, "t0")
+    assert set(receipt.items) == {"e1", "s1", "s2"}
+    assert receipt.unlinked == ("s3",), "the other episode says the same; its turn t1 stays"
+    with store.read(BANK) as reader:
+        assert [link.target for link in reader.links(["s3"])["s3"]] == ["e2", "t1", "t2"]
+    assert set(_erase(store, "e2").items) == {"e2", "s3", "s4"}
+    assert set(rows(store)) == {f"t{i}" for i in range(1, 6)} | {"e3"}
+
+
+def test_a_semantic_fact_without_an_episode_stands_on_the_items_it_came_from(
+    store: Store,
+) -> None:
+    put(store, turn("t0"), turn("t1", index=1), item("f1", ["t0", "t1"]))
+    put(store, statement("s1", [], ["f1"]))
+    assert _erase(store, "t0").items == ()
+    assert set(_erase(store, "t1").items) == {"f1", "s1"}
+
+
 def test_open_links_alone_make_a_parent(store: Store) -> None:
     put(store, turn("t0"), turn("t1", index=1), fact("f1", "t1", "t0"))
     assert rows(store)["f1"].parents == ("t1",)

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
+from episode_memory import opened
+from episode_world import Talker
 
 from evimem.compose import Memory
 from evimem.embed.hashing import HashingEmbedder
@@ -60,3 +63,18 @@ def opener(tmp_path: Path) -> Iterator[Opener]:
 @pytest.fixture
 def memory(opener: Opener) -> Memory:
     return opener()
+
+
+@pytest.fixture
+def on(tmp_path: Path) -> Iterator[Callable[..., Memory]]:
+    """Opens memories with a model that is scripted by prompt; all are sound at the end."""
+    made: list[Memory] = []
+
+    def open_one(model: Talker | None = None, **more: Any) -> Memory:
+        made.append(opened(tmp_path, model, **more))
+        return made[-1]
+
+    yield open_one
+    for memory in made:
+        assert memory.doctor().healthy, memory.doctor().problems
+        memory.close()

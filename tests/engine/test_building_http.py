@@ -77,6 +77,54 @@ def test_mera_7_a_build_killed_at_any_moment_goes_on_and_pays_for_no_turn_twice(
     assert [len(memory.facts(turn)) for turn in turns] == [1] * 40
 
 
+def told(body: dict[str, Any]) -> dict[str, Any]:
+    """A plain reply to any prompt of the episode builder, and the text that it is about."""
+    seen = json.loads(body["messages"][1]["content"])
+    numbers = [one["n"] for one in seen.get("messages", ())]
+    words = " ".join(one["text"] for one in seen.get("messages", ()))
+    return {
+        "episodes": [{"topic": "lines", "messages": numbers}],
+        "title": "Lines of Ana", "narrative": words,
+        "statements": [{"text": f"Ana said {words[:9]}", "messages": numbers[:1]}],
+        "prediction": "Ana said a line.", "decision": "new", "number": 0,
+    }  # fmt: skip
+
+
+def test_qem_4_a_build_of_episodes_killed_at_any_moment_goes_on_from_the_last_batch(
+    memory: Memory, chat_server: Any, tmp_path: Path
+) -> None:
+    for n in range(10):
+        fill(memory, 6, session=f"s{n}")
+    enough = threading.Event()
+    asked: list[str] = []
+
+    def script(body: dict[str, Any], path: str, headers: dict[str, str]) -> Any:
+        asked.append(body["messages"][1]["content"])
+        if len(asked) >= 20:
+            enough.set()
+        wanted = body["response_format"]["json_schema"]["schema"]["properties"]
+        reply = {key: value for key, value in told(body).items() if key in wanted}
+        return chat_server.reply(reply, delay=0.01)
+
+    chat_server.script = script
+    url = chat_server.openai_url
+    command = [sys.executable, str(WORKER), str(tmp_path / "m.evimem"), url, "episodes"]
+    with subprocess.Popen(command) as process:
+        assert enough.wait(timeout=60)
+        process.send_signal(signal.SIGKILL)
+    assert process.returncode == -signal.SIGKILL
+    kept = memory.estimate_episodes().state
+    assert 0 < kept.done < 10 and kept.episodes == kept.done
+    paid = len(asked)
+    report = memory.build_episodes(workers=4)
+    assert report.built == 10 - kept.done and report.state.complete
+    assert (report.state.episodes, report.state.turns) == (10, 60)
+    for n in range(10):
+        shows = [f'"text": "s{n} line 0"' in one for one in asked]
+        assert any(shows)
+        assert n >= kept.done or not any(shows[paid:]), "what was kept is not read again"
+
+
 def test_case_p010_a_refusal_over_http_costs_its_own_turn_only(
     memory: Memory, chat_server: Any
 ) -> None:

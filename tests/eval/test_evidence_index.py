@@ -28,6 +28,7 @@ FACT = item("f", "fact", ("parent", "t1"))
 EPISODE = item("e", "episode", ("member", "t1"), ("member", "t2"))
 LEARNED = item("s", "semantic", ("source", "e"))
 TOLD = item("told", "semantic", ("source", "e"), ("parent", "t2"))
+IN_VIEW = item("e0", "episode", ("source", "t1"), hidden=True)
 RECORD = item("r", "record", ("source", "t2"), ("source", "t3"), hidden=True)
 DERIVED = item("d", "fact", ("derived", "r"))
 ITEMS = (FACT, EPISODE, LEARNED, TOLD, RECORD, DERIVED)
@@ -116,3 +117,10 @@ def test_what_was_retrieved_from_elsewhere_is_passed_over() -> None:
 def test_a_question_without_gold_says_nothing_about_a_store() -> None:
     with pytest.raises(ValueError, match="no gold turns"):
         evidence_index((), {})
+
+
+def test_turns_that_were_only_in_view_are_no_provenance_and_those_of_a_record_are() -> None:
+    for rule in ("direct", "chunk", "no_semantic", "episode_ok"):
+        found = standing_on([IN_VIEW, RECORD], ["t1", "t2", "t3"], rule=rule)
+        assert found["e0"] == frozenset(), rule
+    assert standing_on([RECORD], ["t2", "t3"], rule="chunk")["r"] == {"t2", "t3"}

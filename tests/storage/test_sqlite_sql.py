@@ -121,7 +121,7 @@ def test_no_statement_walks_over_other_banks(tables: apsw.Connection, name: str)
         ("CHANGES_OF", "SEARCH change USING INDEX change_entry (bank=? AND id=?)"),
         ("CHANGES_BLANK", "SEARCH change USING INDEX change_entry (bank=? AND id=?)"),
         ("LINK_DERIVED", "SEARCH link USING INDEX link_target (dst=?)"),
-        ("LINK_SHOWN_TO", "SEARCH l USING INDEX link_target (dst=?)"),
+        ("LINK_BINDS", "SEARCH l USING INDEX link_target (dst=?)"),
         ("BUILDS", "SEARCH b USING PRIMARY KEY (turn>? AND turn<?)"),
         ("BUILDS_BLANK", "SEARCH build USING PRIMARY KEY (turn=?)"),
         ("LINKS_ALL", "SEARCH l USING PRIMARY KEY (src>? AND src<?)"),

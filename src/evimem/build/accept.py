@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from dataclasses import dataclass, field
 
+from evimem.build.wording import folded
 from evimem.model.text import repeats_itself, storable
 
 __all__ = ["ExtractedFact", "Gathered"]
@@ -25,8 +25,6 @@ REPETITION_LEAST = 120
 SAME_SHARE = 0.8
 """Share of words in common from which a fact of a cut reply and one of a whole reply are the
 same said anew; their numbers must be equal."""
-
-_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +116,7 @@ class Gathered:
 
 
 def _words(text: str) -> list[str]:
-    return _WORD.findall(text.casefold())
+    return folded(text).split()
 
 
 def _same(words: list[str], other: frozenset[str]) -> bool:

@@ -3,11 +3,14 @@
 `memory` is the class people use, `ingest` the write path, `cache` the in-memory indexes, `view`
 what a recipe sees of a bank, `results` what calls return, `context` the block for a prompt,
 `secrets` what a key or password looks like, `redaction` what keeps them out, `scan` what finds
-them, `building` what turns turns into facts.
+them, `building` what turns turns into facts, `episode_build` what turns them into episodes.
 """
 
+from evimem.engine.build_course import ModelUsage
 from evimem.engine.build_plan import BuildEstimate, BuildState, SessionState
-from evimem.engine.building import BuildReport, ModelUsage
+from evimem.engine.building import BuildReport
+from evimem.engine.episode_build import EpisodeReport
+from evimem.engine.episode_plan import EpisodeEstimate, EpisodeState
 from evimem.engine.memory import Memory
 from evimem.engine.redaction import SecretsMode
 from evimem.engine.results import AddReceipt, DoctorReport, SearchHit, SearchResult
@@ -19,6 +22,9 @@ __all__ = [
     "BuildReport",
     "BuildState",
     "DoctorReport",
+    "EpisodeEstimate",
+    "EpisodeReport",
+    "EpisodeState",
     "Finding",
     "Memory",
     "ModelUsage",

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
 
 from evimem.build.facts import BUILDER, context_of, key_of
 from evimem.build.prompts.extract import MOST_TOKENS, TOKENS_PER_TOKEN, render
@@ -169,13 +170,25 @@ def plan_of(
     return tasks
 
 
+class _Unit(Protocol):
+    """What is read at once: a turn, a batch of turns."""
+
+    @property
+    def status(self) -> BuildStatus | None:
+        """What was done with it and still stands."""
+        ...
+
+
+U = TypeVar("U", bound=_Unit)
+
+
 def wanted_of(
-    tasks: Iterable[Task], *, retry_failed: bool = True, only_failed: bool = False
-) -> list[Task]:
-    """The turns to read.
+    tasks: Iterable[U], *, retry_failed: bool = True, only_failed: bool = False
+) -> list[U]:
+    """The turns (or batches of them) to read.
 
     Args:
-        tasks: all turns.
+        tasks: all of them.
         retry_failed: failed ones too.
         only_failed: no others, and those that stand as their own words too. A refusal is final.
     """

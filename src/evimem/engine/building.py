@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from evimem.build.facts import BUILDER, Extraction, extract, items_of
+from evimem.engine.build_course import BuildCourse, ModelUsage, exchange, usage_of
 from evimem.engine.build_plan import BuildState, Task, plan_of, state_of
-from evimem.engine.ingest import Progress, clear_leaked_past, embed_or_say, new_entry
+from evimem.engine.ingest import Progress, embed_or_say
 from evimem.engine.redaction import SecretGuard, SecretsMode
-from evimem.errors import BadModelRequest, BudgetExceeded, ModelAuthError, ModelError
-from evimem.model.chat import ModelCall
+from evimem.errors import BudgetExceeded, ModelError
 from evimem.model.codec import to_json
 from evimem.model.item import Item
 from evimem.model.turn import Turn
@@ -34,27 +33,11 @@ from evimem.ports import (
     Writer,
 )
 
-__all__ = ["BuildReport", "FactBuild", "ModelUsage", "content_hash_of"]
+__all__ = ["BuildReport", "FactBuild", "content_hash_of"]
 
 FAILURES_IN_A_ROW = 10
 """Turns failing one after the other, none succeeding, after which a build stops: the endpoint is
 gone, and every further turn would cost all its retries."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelUsage:
-    """What one model was asked."""
-
-    model: str
-    """The model."""
-    calls: int
-    """Attempts, retries and repairs included; replayed ones not."""
-    tokens_in: int
-    """Prompt tokens."""
-    tokens_out: int
-    """Generated tokens."""
-    tokens_cached: int = 0
-    """Prompt tokens from a prefix cache; part of `tokens_in`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,14 +113,9 @@ class FactBuild:
         self._guard = SecretGuard(secrets)
         self._session: ModelSession = models.session(max_calls=max_calls, max_tokens=max_tokens)
         self._model: ChatModel = self._session.model("extract")
-        self._rejected: Counter[str] = Counter()
-        self._failures: dict[str, str] = {}
+        self._course = BuildCourse(units="turns", most_failures=FAILURES_IN_A_ROW)
         self._built = 0
         self._changed = 0
-        self._usable = 0
-        self._in_a_row = 0
-        self._stopped = ""
-        self._fatal: ModelError | None = None
         self._leaked = False
 
     @property
@@ -169,11 +147,7 @@ class FactBuild:
         self._read(wanted, workers=workers, progress=progress)
         if self._leaked:
             self._store.scrub()
-        if self._fatal is not None:
-            raise type(self._fatal)(
-                f"{self._fatal} ({self._built} of {len(wanted)} turns were read before, and are "
-                "kept; the same command goes on from there)"
-            )
+        self._course.raise_fatal(self._built, len(wanted))
         degraded: tuple[str, ...] = ()
         if self._embedder is not None:
             degraded = embed_or_say(self._store, self._bank, self._embedder, progress)
@@ -181,12 +155,12 @@ class FactBuild:
             bank=self._bank,
             built=self._built,
             state=state_of(tasks),
-            rejected=dict(self._rejected),
+            rejected=dict(self._course.rejected),
             changed=self._changed,
-            failures=dict(self._failures),
-            usage=_usage(self._session.calls),
+            failures=dict(self._course.failures),
+            usage=usage_of(self._session.calls),
             seconds=round(time.perf_counter() - begun, 3),
-            stopped=self._stopped,
+            stopped=self._course.stopped,
             secrets=dict(self._guard.found),
             degraded=degraded,
         )
@@ -210,7 +184,7 @@ class FactBuild:
                 raise
 
     def _next(self, waiting: Iterator[Task]) -> Task | None:
-        return None if self._stopped or self._fatal is not None else next(waiting, None)
+        return None if self._course.over else next(waiting, None)
 
     def _submitted(self, pool: ThreadPoolExecutor, task: Task) -> Future[Extraction]:
         return pool.submit(extract, task.turn, context=task.context, model=self._model)
@@ -241,34 +215,15 @@ class FactBuild:
         """What came of a call; None where it ends the build."""
         try:
             return future.result()
-        except BudgetExceeded as error:
-            self._stopped = self._stopped or str(error)
-        except BadModelRequest as error:
-            if self._usable:  # others went through: it is this turn that the server refuses
-                return Extraction(
-                    facts=(), status="failed", attempts=1, detail=f"bad_request: {error}"
-                )
-            self._fatal = self._fatal or error
-        except ModelAuthError as error:
-            self._fatal = self._fatal or error
-        except ModelError as error:
-            return Extraction(facts=(), status="failed", attempts=1, detail=f"provider: {error}")
-        return None
+        except (BudgetExceeded, ModelError) as error:
+            detail = self._course.detail_of(error)
+        if detail is None:
+            return None
+        return Extraction(facts=(), status="failed", attempts=1, detail=detail)
 
     def _count(self, task: Task, extraction: Extraction) -> None:
-        self._rejected.update(extraction.rejected)
-        if extraction.status != "done":
-            self._failures[task.turn.turn_id] = f"{extraction.status}: {extraction.detail}"
-        if extraction.status != "failed":
-            self._usable += 1
-            self._in_a_row = 0
-            return
-        self._in_a_row += 1
-        if self._in_a_row >= FAILURES_IN_A_ROW and not self._stopped:
-            self._stopped = (
-                f"{self._in_a_row} turns failed one after the other, the last with "
-                f"{extraction.detail[:200]!r}: see to the endpoint, then run the same again"
-            )
+        self._course.rejected.update(extraction.rejected)
+        self._course.count(task.turn.turn_id, extraction.status, extraction.detail)
 
     def _kept(self, tx: Writer, task: Task, extraction: Extraction) -> BuildRecord | None:
         """Stores the facts of a turn in place of those it had; None if it is no longer the same."""
@@ -285,7 +240,13 @@ class FactBuild:
                 )
             ]
             count = len(items)
-            self._replace(tx, old, items)
+            self._leaked |= exchange(
+                tx,
+                old=[item.item_id for item in old],
+                items=items,
+                guard=self._guard,
+                reason="built anew",
+            )
         before = task.record.attempts if task.record is not None and task.status else 0
         record = BuildRecord(
             turn_id=task.turn.turn_id,
@@ -300,38 +261,11 @@ class FactBuild:
         tx.put_builds([record])
         return record
 
-    def _replace(self, tx: Writer, old: Sequence[Item], items: Sequence[Item]) -> None:
-        receipt = tx.put([new_entry(item) for item in items])
-        new = {item.item_id for item in items}
-        gone = [item.item_id for item in old if item.item_id not in new]
-        for item_id in gone:
-            tx.retire(item_id, reason="built anew")
-        if self._guard.mode == "redact":
-            self._leaked |= clear_leaked_past(tx, [*receipt.updated, *gone])
-
 
 def _facts_of(reader: Reader, turn: Turn) -> list[Item]:
     """The facts that this builder made of a turn."""
     found = reader.get(reader.derived([turn.turn_id])[turn.turn_id])
     return [one for one in found if isinstance(one, Item) and one.attrs.get("builder") == BUILDER]
-
-
-def _usage(calls: Iterable[ModelCall]) -> tuple[ModelUsage, ...]:
-    found: dict[str, ModelUsage] = {}
-    for call in calls:
-        if call.outcome == "replayed":
-            continue
-        held = found.get(call.model) or ModelUsage(
-            model=call.model, calls=0, tokens_in=0, tokens_out=0
-        )
-        found[call.model] = replace(
-            held,
-            calls=held.calls + 1,
-            tokens_in=held.tokens_in + call.tokens_in,
-            tokens_out=held.tokens_out + call.tokens_out,
-            tokens_cached=held.tokens_cached + call.tokens_cached,
-        )
-    return tuple(found.values())
 
 
 def content_hash_of(reader: Reader) -> str:

@@ -7,35 +7,26 @@ from dataclasses import replace
 
 from evimem.engine.build_plan import BuildEstimate, Task, estimate_of, state_of, wanted_of
 from evimem.engine.building import BuildReport, FactBuild, content_hash_of
+from evimem.engine.episode_banks import (
+    WORKERS,
+    WORKERS_CEILING,
+    EpisodeBanks,
+    check_at_least,
+    quiet,
+)
 from evimem.engine.ingest import Progress
 from evimem.engine.lookup import entry_of, session_id_of
-from evimem.engine.redaction import SecretsMode
 from evimem.engine.results import AddReceipt
-from evimem.engine.stored import StoredBanks
-from evimem.errors import ModelError, SettingsError, UsageError
+from evimem.errors import ModelError, SettingsError
 from evimem.model.item import Item
 from evimem.model.turn import Turn
-from evimem.ports import Embedder, Models
 from evimem.query.facts import by_parent, parent_of
 
 __all__ = ["BuiltBanks"]
 
-WORKERS = 4
-"""Calls at a time where nothing else is asked."""
-WORKERS_CEILING = 64
-"""Calls at a time, whatever is asked."""
 
-
-def _quiet(stage: str, done: int, total: int | None) -> None:
-    return None
-
-
-class BuiltBanks(StoredBanks):
+class BuiltBanks(EpisodeBanks):
     """The banks of one store, with the builders that derive facts from them."""
-
-    _embedder: Embedder | None
-    _models: Models | None
-    _secrets: SecretsMode
 
     def build_facts(
         self,
@@ -48,7 +39,7 @@ class BuiltBanks(StoredBanks):
         max_tokens: int | None = None,
         retry_failed: bool = True,
         only_failed: bool = False,
-        progress: Progress = _quiet,
+        progress: Progress = quiet,
     ) -> BuildReport:
         """Extracts atomic facts from the turns that have none up to date (MERA-1 to 10).
 
@@ -72,9 +63,7 @@ class BuiltBanks(StoredBanks):
             ModelAuthError, BadModelRequest: the endpoint takes no call; what was read is kept.
         """
         build, tasks = self._planned(bank, sessions, max_calls=max_calls, max_tokens=max_tokens)
-        for label, value in (("limit", limit), ("workers", workers)):
-            if value is not None and value < 1:
-                raise UsageError(f"{label} is {value!r}: it must be at least 1")
+        check_at_least(1, limit=limit, workers=workers)
         wanted = wanted_of(tasks, retry_failed=retry_failed, only_failed=only_failed)[:limit]
         return build.run(tasks, wanted, workers=min(workers, WORKERS_CEILING), progress=progress)
 
@@ -123,7 +112,7 @@ class BuiltBanks(StoredBanks):
         tasks = build.plan(turns=ids)
         degraded = added.degraded
         try:
-            report = build.run(tasks, wanted_of(tasks), workers=WORKERS, progress=_quiet)
+            report = build.run(tasks, wanted_of(tasks), workers=WORKERS, progress=quiet)
         except ModelError as error:
             stopped = str(error)
         else:
@@ -161,9 +150,7 @@ class BuiltBanks(StoredBanks):
                 "no model is configured: set EVIMEM_LLM_URL and EVIMEM_LLM_MODEL, see "
                 "docs/models.md"
             )
-        for label, value in (("max_calls", max_calls), ("max_tokens", max_tokens)):
-            if value is not None and value < 0:
-                raise UsageError(f"{label} is {value!r}: a ceiling cannot be negative")
+        check_at_least(0, max_calls=max_calls, max_tokens=max_tokens)
         return FactBuild(
             self._store,
             bank,

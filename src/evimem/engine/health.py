@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from evimem.build.lite_spaces import BUILDER as LITE
+from evimem.engine.episode_store import BUILDERS
 from evimem.errors import EmbedderError, UsageError
 from evimem.ports import BankStats, Embedder, Problem, Reader
 from evimem.retrieval.analyzer import ANALYZER_VERSION
@@ -67,6 +69,16 @@ def _episode_problems(reader: Reader) -> Iterator[str]:
         yield (
             "episodes_missing: only turns are searched; run `evimem build episodes` (or with "
             "--lite, without a model) for episodes and facts"
+        )
+        return
+    held = {name: sum(one.items for one in reader.builds(name).values()) for name in BUILDERS}
+    # Turns without words are in no episode.
+    waiting = stats.turns - stats.blank - sum(held.values())
+    if any(held.values()) and waiting > 0:
+        lite = " --lite" if held[LITE] else ""
+        yield (
+            f"episodes_pending: {waiting} turns are in no episode yet; run `evimem build "
+            f"episodes{lite}`"
         )
 
 

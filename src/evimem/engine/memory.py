@@ -21,6 +21,7 @@ from evimem._version import __version__
 from evimem.engine.built import BuiltBanks
 from evimem.engine.cache import IndexCache
 from evimem.engine.context import context_block
+from evimem.engine.episode_store import erase_built
 from evimem.engine.health import analyzer_problems, build_problems, embedder_problems
 from evimem.engine.ingest import (
     Progress,
@@ -443,7 +444,7 @@ class Memory(BuiltBanks):
                 ids = [t.turn_id for t in tx.session(session_id_of(tx, session))]
             else:
                 ids = said_by(tx, speaker or "")
-            receipt = tx.erase(ids)
+            receipt = erase_built(tx, ids)
         return self._scrubbed(receipt)
 
     def forget_bank(self, bank: str, *, confirm: str) -> EraseReceipt:

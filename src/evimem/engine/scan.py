@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from evimem.build.facts import BUILDER
+from evimem.build import episodes, facts
 from evimem.engine.ingest import new_entry
 from evimem.engine.lookup import id_of
 from evimem.engine.redaction import SecretGuard, hold_secrets
@@ -88,7 +88,7 @@ def scan(store: Store, bank: str, *, fix: bool) -> ScanReport:
                 _clean_entries(tx, dict.fromkeys(one.ref for one in found))
     with store.read(bank) as reader:
         sessions, traces = reader.sessions(), reader.traces(limit=_ALL)
-        builds = list(reader.builds(BUILDER).values())
+        builds = [one for name in _BUILDERS for one in reader.builds(name).values()]
     in_sessions = [one for session in sessions for one in _in_session(session)]
     in_traces = [
         one
@@ -116,6 +116,7 @@ def scan(store: Store, bank: str, *, fix: bool) -> ScanReport:
 
 
 _ALL = 2**31 - 1
+_BUILDERS = (facts.BUILDER, episodes.BUILDER)  # the lite form keeps no reply
 
 
 def _in_entries(reader: Reader, values: Iterable[Turn | Item]) -> Iterator[Finding]:

@@ -2,8 +2,9 @@
 
 A derived memory stands on the turns that its links lead to. The items that stand on a gold turn of
 a question are its evidence index, Index(E, B): what a perfect search could bring. Beside what the
-question's own search brought, it tells a miss of the builder from a miss of the search. Hidden
-links count here as open ones do: nothing of this is shown to a model.
+question's own search brought, it tells a miss of the builder from a miss of the search. A record's
+provenance is hidden from its writer and counts here, since nothing of this is shown to a model; of
+facts and episodes hidden links lead to turns that were only in view, and do not count.
 
 Uni-Mem asks an answer model to answer from the index and credits the builder with its verdict; here
 the index itself is the figure, so that no model is needed, and `Standing.items` is what such a
@@ -63,6 +64,8 @@ def _reached(
         if rule == "no_semantic" and one.kind == "semantic":
             continue
         for link in one.links:
+            if link.hidden and one.kind != "record":
+                continue
             if link.target in turns:
                 if _counts(link, rule):
                     found.add(link.target)

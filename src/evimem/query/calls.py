@@ -64,20 +64,28 @@ def ask_in_words(model: ChatModel, request: ChatRequest) -> Said:
         ModelError: the model could not be reached or refused the request as it stands.
         BudgetExceeded: the ceiling of calls or tokens is reached.
     """
+    first = _in_words(model, request)
+    if not first.dropped:
+        return first
+    try:
+        again = _in_words(model, dataclasses.replace(request, max_tokens=2 * request.max_tokens))
+    except PromptTooLong:
+        return dataclasses.replace(first, dropped=("reply cut: the window has no more room",))
+    except BudgetExceeded:
+        return dataclasses.replace(first, dropped=("reply cut: the budget has no more room",))
+    return first if again.problem and not first.problem else again
+
+
+def _in_words(model: ChatModel, request: ChatRequest) -> Said:
+    """What the model says, or why that is of no use; `dropped` only where it was cut."""
+    cut = (f"reply cut at {request.max_tokens} tokens",)
     try:
         reply = model.chat(request)
-        if reply.finish == "length":
-            longer = dataclasses.replace(request, max_tokens=2 * request.max_tokens)
-            try:
-                reply = model.chat(longer)
-            except PromptTooLong:
-                return Said(raw=reply.text, dropped=("reply cut: the window has no more room",))
-            except BudgetExceeded:
-                return Said(raw=reply.text, dropped=("reply cut: the budget has no more room",))
-        cut = ("reply cut twice at the ceiling of tokens",) if reply.finish == "length" else ()
-        return Said(raw=reply.text, dropped=cut)
+    except TruncatedReply as error:  # thinking took all of them
+        return Said(problem=f"TruncatedReply: {error}", raw=error.raw, dropped=cut)
     except ReplyError as error:
         return Said(problem=f"{type(error).__name__}: {error}", raw=error.raw)
+    return Said(raw=reply.text, dropped=cut if reply.finish == "length" else ())
 
 
 def _with_more_room(model: ChatModel, request: ChatRequest, cut: TruncatedReply) -> ChatReply:

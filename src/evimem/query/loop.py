@@ -181,7 +181,7 @@ def _round(
         proposed = recipe.proposer.propose(state, view)
         steps = _retrieve(proposed.searches, view)
         packaged = recipe.packager.package(steps, state, view)
-        candidates, left = _within(packaged, left, recipe.round_tokens)
+        candidates, left = _within(packaged, left, recipe.round_tokens, recipe.cost or _payload)
         assessment = recipe.assessor.assess(state, candidates, view) if candidates else None
     except BudgetExceeded:
         spent = True
@@ -205,21 +205,29 @@ def _round(
 
 
 def _within(
-    candidates: tuple[Candidate, ...], left: int | None, per_round: int | None
+    candidates: tuple[Candidate, ...],
+    left: int | None,
+    per_round: int | None,
+    price: Callable[[Candidate], int],
 ) -> tuple[tuple[Candidate, ...], int | None]:
     """The candidates that fit the budget and the round, by rank, and what is left of the budget."""
     if left is None and per_round is None:
         return candidates, None
-    used = 0
+    used = read = 0
     for n, candidate in enumerate(candidates):
-        cost = estimate_tokens(candidate.payload)
+        cost = _payload(candidate)
         if left is not None and used + cost > left:
             return candidates[:n], 0
         # One candidate is read however long it is: a round must be able to get past it.
-        if per_round is not None and n and used + cost > per_round:
+        read += price(candidate) if per_round is not None else 0
+        if per_round is not None and n and read > per_round:
             return candidates[:n], None if left is None else left - used
         used += cost
     return candidates, None if left is None else left - used
+
+
+def _payload(candidate: Candidate) -> int:
+    return estimate_tokens(candidate.payload)
 
 
 def _retrieve(proposals: Sequence[Proposal], view: BankView) -> tuple[SearchStep, ...]:

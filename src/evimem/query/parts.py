@@ -7,7 +7,7 @@ values, so an ablation changes one field of a `Recipe` and leaves every other ca
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -234,6 +234,9 @@ class Recipe:
     """What a replay of its traces needs to know besides its name."""
     builds: tuple[str, ...] = ()
     """Builders whose items it searches: "facts", "episodes"."""
+    cost: Callable[[Candidate], int] | None = None
+    """Tokens of a candidate in the assessor's prompt, with what that puts around it; None: those of
+    its payload."""
     round_tokens: int | None = None
     """Ceiling of tokens that the assessor reads in one round; what is beyond it stays unread and
     can be found again. None: the packager keeps its own ceiling."""

@@ -3,8 +3,9 @@ names (QEM-31).
 
 `qem-full` is the paper's. `qemem` is ours: the same, but turns are ranked by the foundation's
 search for the question itself, which measured far better than the two lists of the paper
-(dev/notes-qemem.md), and an answer that declines is not asked for again, because a memory that can
-be trusted says when evidence is missing (QEM-28 harms questions without an answer).
+(dev/notes-qemem.md); a card that names no known source gets the memory that its quote stands in;
+and an answer that declines is not asked for again, because a memory that can be trusted says when
+evidence is missing (QEM-28 harms questions without an answer).
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from evimem.query.qemem.lite_plan import GUIDED, GUIDED_K
 from evimem.query.qemem.matched import SingleListPackager, SingleListProposer
 from evimem.query.qemem.null import NullAssessor, OneRound
 from evimem.query.qemem.planner import Lists, PlanOpener, QuestionOpener, SetProposer
-from evimem.query.qemem.pool import SPACES, PoolPackager
+from evimem.query.qemem.pool import SPACES, PoolPackager, shown_tokens
 from evimem.query.qemem.reply import final_answer
 from evimem.query.qemem.state import with_cards
 from evimem.query.qemem.stop import QemStop
@@ -79,6 +80,8 @@ class QemConfig:
     """One retry after an answer that declines (QEM-28)."""
     threshold: float = 0.9
     """delta of Q7."""
+    relocate: bool = False
+    """Find the source of a quote whose card names none that exists."""
     round_tokens: int = 14_000
     """Ceiling of the memories in a constructor prompt."""
     previous_tokens: int = 1500
@@ -95,7 +98,13 @@ class QemConfig:
 
 FULL = QemConfig()
 QEMEM = dataclasses.replace(
-    FULL, name="qemem", lead="fusion", weights=GUIDED, k=GUIDED_K, retry=False
+    FULL,
+    name="qemem",
+    lead="fusion",
+    weights=GUIDED,
+    k=GUIDED_K,
+    retry=False,
+    relocate=True,
 )
 
 QEM_RECIPES = {
@@ -145,7 +154,7 @@ def fitted(config: QemConfig, window: int) -> QemConfig:
     return dataclasses.replace(
         config,
         reply_tokens=min(config.reply_tokens, room // 4),
-        round_tokens=min(config.round_tokens, room // 2),
+        round_tokens=min(config.round_tokens, room * 5 // 8),
         previous_tokens=min(config.previous_tokens, room // 8),
         card_tokens=min(config.card_tokens, room // 4),
         source_tokens=min(config.source_tokens, room // 4),
@@ -189,6 +198,7 @@ def qemem(
         stop=QemStop() if config.cards else OneRound(),
         answerer=FinalAnswerer(model=answerer, prompt=parts.answer(), retry=config.retry),
         max_rounds=1 + config.refinements,
+        cost=shown_tokens,
         round_tokens=config.round_tokens,
         versions=(("window", str(window)),),
         builds=("episodes",),
@@ -240,6 +250,7 @@ class _Parts:
             model=SILENT,
             templates=self.templates,
             threshold=self.config.threshold,
+            relocate=self.config.relocate,
             previous_tokens=self.config.previous_tokens,
             reply_tokens=self.config.reply_tokens,
         )

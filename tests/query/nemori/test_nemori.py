@@ -72,3 +72,9 @@ def test_nemori_replays_to_the_byte() -> None:
     trace, requests = asked("Pavel")
     stored = Trace.from_json(trace.to_json())
     assert [one.request for one in REBUILT["nemori"](stored, {})] == requests
+
+
+def test_an_answer_whose_words_stand_in_no_cited_turn_is_unverified() -> None:
+    trace, _ = asked("a dreamlike journey towards inner creativity")
+    assert trace.answer is not None
+    assert trace.answer.status == "unverified"

@@ -1,15 +1,25 @@
-"""Commands that build memory from stored turns: facts, and how far they are."""
+"""Commands that build memory from stored turns: facts, episodes, and how far they are."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import click
 from rich.console import Console
 
 from evimem.compose import build_models
-from evimem.engine import BuildEstimate, BuildReport, BuildState, ModelUsage
+from evimem.engine import (
+    BuildEstimate,
+    BuildReport,
+    BuildState,
+    EpisodeEstimate,
+    EpisodeReport,
+    EpisodeState,
+    ModelUsage,
+    SessionState,
+)
+from evimem.errors import SettingsError
 from evimem.interfaces.cli.common import (
     EXIT_FAILED_ITEMS,
     bank_option,
@@ -35,7 +45,7 @@ _SHOWN = 10  # failures and sessions that are listed; the rest is counted
 
 @click.group()
 def build() -> None:
-    """Build what questions are answered from: facts, by a language model."""
+    """Build what questions are answered from: facts and episodes, by a language model."""
 
 
 @build.command("facts")
@@ -99,23 +109,108 @@ def facts(
         raise SystemExit(EXIT_FAILED_ITEMS)
 
 
+@build.command("episodes")
+@click.option("--lite", is_flag=True, help="Without a model: cut by silence and subject.")
+@click.option("--session", "sessions", multiple=True, metavar="REF", help="Only this session.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), metavar="N", help="At most N batches of turns."
+)
+@click.option("--failed", is_flag=True, help="Only batches that failed or got an unusable reply.")
+@click.option(
+    "--workers", type=click.IntRange(1, 64), default=4, show_default=True, help="Drafts at a time."
+)
+@click.option("--max-calls", type=click.IntRange(min=0), metavar="N", help="At most N calls.")
+@click.option("--max-tokens", type=click.IntRange(min=0), metavar="N", help="At most N tokens.")
+@click.option("--dry-run", is_flag=True, help="Only tell what it would take; nothing is sent.")
+@bank_option
+@json_option
+@failing_clearly
+def episodes(
+    lite: bool,
+    sessions: tuple[str, ...],
+    limit: int | None,
+    failed: bool,
+    workers: int,
+    max_calls: int | None,
+    max_tokens: int | None,
+    dry_run: bool,
+    path: str | None,
+    bank: str | None,
+    as_json: bool,
+) -> None:
+    """Sort turns into episodes, tell each, and keep what lasts as semantic facts.
+
+    A model reads up to 20 turns at a time. Each such batch is kept as soon as it is made: after a
+    stop the same command goes on from there, and nothing is made twice under one model. With
+    --lite no model is needed: whole sessions are cut by silence and change of subject. A bank holds
+    one of the two forms: building the other one takes the first out. Ends with code 3 if a share of
+    batches above 5% got an unusable reply, or if it stopped early.
+
+    \b
+    Examples:
+      evimem build episodes --lite
+      evimem build episodes --dry-run
+      evimem build episodes --limit 20 --max-tokens 500000
+    """
+    prices = _prices(path, bank)
+    chosen: dict[str, Any] = {
+        "sessions": sessions, "limit": limit, "only_failed": failed, "lite": lite,
+    }  # fmt: skip
+    if dry_run:
+        with open_memory(path, bank) as memory:
+            estimate = memory.estimate_episodes(**chosen)
+        _show_episode_estimate(estimate, prices, as_json=as_json)
+        return
+    with open_memory(path, bank) as memory, progress_bar(quiet=as_json) as progress:
+        report = memory.build_episodes(
+            **chosen,
+            workers=workers,
+            max_calls=max_calls,
+            max_tokens=max_tokens,
+            progress=progress,
+        )
+    cost = _cost(report.usage, prices)
+    if as_json:
+        emit_json({**to_json(report), "calls": report.calls, "cost": cost})
+    else:
+        _show_episode_report(out(), report, cost)
+    if report.stopped or report.failure_rate > MOST_FAILURES:
+        raise SystemExit(EXIT_FAILED_ITEMS)
+
+
 @build.command("status")
 @bank_option
 @json_option
 @failing_clearly
 def status(path: str | None, bank: str | None, as_json: bool) -> None:
-    """How far the facts of a bank are: done, failed and pending, by session.
+    """How far the facts and the episodes of a bank are: done, failed and pending, by session.
 
     \b
     Example:
       evimem build status
     """
+    states: dict[str, Any] = {}
+    missing: SettingsError | None = None
     with open_memory(path, bank) as memory:
-        state = memory.estimate_build().state
+        for name, look in (
+            ("facts", lambda: memory.estimate_build().state),
+            ("episodes", memory.episode_state),
+        ):
+            try:
+                states[name] = look()
+            except SettingsError as error:  # the lite form of episodes needs no model
+                missing = missing or error
+    if missing is not None and not states:
+        raise missing
     if as_json:
-        emit_json(state)
+        found = to_json(states["facts"]) if "facts" in states else {}
+        emit_json({**found, "episodes": states["episodes"]})
         return
-    _show_state(out(), state)
+    if "facts" in states:
+        _show_state(out(), states["facts"])
+    else:
+        out().print(f"facts: {missing}", style="dim", markup=False)
+    _show_episode_state(out(), states["episodes"])
 
 
 def _prices(path: str | None, bank: str | None) -> Mapping[str, Price]:
@@ -176,6 +271,12 @@ def _show_report(console: Console, report: BuildReport, cost: float | None) -> N
         console.print(f"left out: {_listed(report.rejected)}", style="yellow", markup=False)
     if report.changed:
         console.print(f"{report.changed} turns changed while they were read", style="yellow")
+    _show_troubles(console, report)
+    if report.state.failed or report.state.fallback:
+        console.print("read them again with: evimem build facts --failed", markup=False)
+
+
+def _show_troubles(console: Console, report: BuildReport | EpisodeReport) -> None:
     for turn_id, why in list(report.failures.items())[:_SHOWN]:
         console.print(f"{turn_id}: {why}", style="yellow", markup=False)
     if len(report.failures) > _SHOWN:
@@ -186,8 +287,6 @@ def _show_report(console: Console, report: BuildReport, cost: float | None) -> N
         console.print(f"degraded: {reason}", style="yellow", markup=False)
     if report.stopped:
         console.print(f"stopped: {report.stopped}", style="red", markup=False)
-    if report.state.failed or report.state.fallback:
-        console.print("read them again with: evimem build facts --failed", markup=False)
 
 
 def _show_state(console: Console, state: BuildState) -> None:
@@ -199,7 +298,11 @@ def _show_state(console: Console, state: BuildState) -> None:
     )
     if state.causes:
         console.print(f"causes: {_listed(state.causes)}", markup=False)
-    unfinished = [one for one in state.sessions if one.failed or one.pending]
+    _show_unfinished(console, state.sessions)
+
+
+def _show_unfinished(console: Console, sessions: Sequence[SessionState]) -> None:
+    unfinished = [one for one in sessions if one.failed or one.pending]
     for one in unfinished[:_SHOWN]:
         console.print(
             f"session {one.source_id or one.session_id}: {one.done} of {one.turns} turns done, "
@@ -209,6 +312,91 @@ def _show_state(console: Console, state: BuildState) -> None:
         )
     if len(unfinished) > _SHOWN:
         console.print(f"{len(unfinished) - _SHOWN} more sessions (see --json)", style="dim")
+
+
+def _show_episode_estimate(
+    estimate: EpisodeEstimate, prices: Mapping[str, Price], *, as_json: bool
+) -> None:
+    usage = ModelUsage(
+        model=estimate.model,
+        calls=estimate.calls,
+        tokens_in=estimate.tokens_in,
+        tokens_out=estimate.tokens_out,
+    )
+    cost = _cost([usage] if estimate.model else [], prices)
+    if as_json:
+        emit_json({**to_json(estimate), "cost": cost})
+        return
+    console = out()
+    what = f"{estimate.turns:,} turns in {estimate.batches:,} {_units(estimate.state)} to make"
+    if estimate.model:
+        what = (
+            f"{what} with {estimate.model}: roughly {estimate.calls:,} calls, "
+            f"{estimate.tokens_in:,} tokens in and {estimate.tokens_out:,} out{_priced(cost)}"
+        )
+    else:
+        what = f"{what} without a model"
+    console.print(what, markup=False)
+    _show_episode_state(console, estimate.state)
+
+
+def _units(state: EpisodeState) -> str:
+    return "batches" if state.builder == "episodes" else "sessions"
+
+
+def _show_episode_report(console: Console, report: EpisodeReport, cost: float | None) -> None:
+    line = f"{report.built:,} {_units(report.state)} made in {report.seconds:.1f} s"
+    if report.usage:
+        tokens_in = sum(one.tokens_in for one in report.usage)
+        tokens_out = sum(one.tokens_out for one in report.usage)
+        line += (
+            f": {report.calls:,} calls, {tokens_in:,} tokens in and {tokens_out:,} out"
+            f"{_priced(cost)}"
+        )
+    console.print(line, markup=False)
+    if report.replaced:
+        console.print(
+            f"{report.replaced:,} episodes and facts of the other form were taken out: a bank "
+            "holds one form",
+            style="yellow",
+        )
+    _show_episode_state(console, report.state)
+    if report.rejected:
+        console.print(
+            f"left out or mended: {_listed(report.rejected)}", style="yellow", markup=False
+        )
+    if report.changed:
+        console.print(
+            f"{report.changed} {_units(report.state)} changed while they were made: the same "
+            "command makes them anew",
+            style="yellow",
+        )
+    _show_troubles(console, report)
+    if report.state.failed or report.state.fallback:
+        console.print("make them again with: evimem build episodes --failed", markup=False)
+
+
+def _show_episode_state(console: Console, state: EpisodeState) -> None:
+    if not state.episodes and state.pending == state.batches:
+        hint = "" if not state.batches else f", {state.turns:,} turns wait for `build episodes`"
+        console.print(f"no episodes yet{hint}", markup=False)
+    else:
+        console.print(
+            f"{state.done + state.fallback:,}/{state.batches:,} {_units(state)} made, form "
+            f"{state.builder}: {state.episodes:,} episodes, {state.facts:,} semantic facts; "
+            f"{state.fallback} with own words in parts, {state.refused} refused, {state.failed} "
+            f"failed, {state.pending} pending",
+            markup=False,
+        )
+        if state.causes:
+            console.print(f"causes: {_listed(state.causes)}", markup=False)
+        _show_unfinished(console, state.sessions)
+    if state.others:
+        console.print(
+            f"the bank holds {state.others:,} episodes and facts of the other form: they go as "
+            "soon as this one is built",
+            style="yellow",
+        )
 
 
 def _listed(counts: Mapping[str, int]) -> str:

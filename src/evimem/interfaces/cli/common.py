@@ -127,7 +127,12 @@ def _fail(error: EvimemError, *, as_json: bool) -> NoReturn:
     raise SystemExit(code)
 
 
-_STAGES = {"store": "storing turns", "extract": "extracting facts", "embed": "computing vectors"}
+_STAGES = {
+    "store": "storing turns",
+    "extract": "extracting facts",
+    "episodes": "making episodes",
+    "embed": "computing vectors",
+}
 
 
 @contextmanager

@@ -72,7 +72,8 @@ def _short(text: str, limit: int = 60) -> str:
 
 
 def _round_line(r: Round) -> str:
-    queries = "; ".join(repr(_short(s.request.text)) for s in r.searches) or "no new query"
+    asked = dict.fromkeys(_short(step.request.text) for step in r.searches)
+    queries = "; ".join(map(repr, asked)) or "no new query"
     accepted = len(r.assessment.evidence) if r.assessment is not None else 0
     return (
         f"round {r.n}: searched {queries}: {len(r.candidates)} candidates, {accepted} new evidence"
@@ -199,9 +200,12 @@ def _show_round(console: Console, r: Round, texts: dict[str, str]) -> None:
     console.print(f"\nround {r.n}  ({r.seconds * 1000:.0f} ms)", style="bold")
     if r.plan is not None:
         _show_plan(console, r.plan)
+    reasons: dict[str, dict[str, None]] = {}
     for step in r.searches:
-        console.print(f"  query: {step.request.text!r}", markup=False)
-        console.print(f"  why:   {step.why}", style="dim", markup=False)
+        reasons.setdefault(step.request.text, {})[step.why] = None
+    for query, why in reasons.items():
+        console.print(f"  query: {query!r}", markup=False)
+        console.print(f"  why:   {', '.join(why)}", style="dim", markup=False)
     ranks = {hit.item_id: hit.ranks for step in r.searches for hit in step.hits}
     decisions = {d.item_id: d for d in r.assessment.decisions} if r.assessment is not None else {}
     table = Table(box=None, pad_edge=False, padding=(0, 1))

@@ -13,7 +13,7 @@ from evimem.ports import ChatModel
 from evimem.query.calls import ask_in_words
 from evimem.query.nemori import prompt
 from evimem.query.parts import BankView, Draft
-from evimem.query.qemem.citing import by_turns, uncarried
+from evimem.query.qemem.citing import by_turns, little_shared, uncarried
 from evimem.query.qemem.pool import format_pool, in_reading_order
 from evimem.query.qemem.reply import declines, final_answer
 from evimem.query.qemem.sources import fitting, source_words, turn_candidate
@@ -71,6 +71,7 @@ class EpisodeAnswerer:
         declined = not said.problem and declines(text)
         cited = by_turns(state, "" if declined else text, view)
         wrong = () if declined or not text else uncarried(text, state, cited, view)
+        doubtful = not text or bool(wrong) or little_shared(text, state, cited, view)
         notes = list(said.dropped)
         if said.problem:
             notes.append(f"answer_unusable: {said.problem}")
@@ -79,7 +80,7 @@ class EpisodeAnswerer:
         exposed = tuple(one.item_id for one in self.prompt.shown(state, context)[1])
         draft = Draft(
             text=text or UNUSABLE,
-            status="unverified" if wrong or not text else "supported",
+            status="unverified" if doubtful else "supported",
             support=cited,
             degraded=tuple(notes),
             context=context,

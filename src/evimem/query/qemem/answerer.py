@@ -17,7 +17,7 @@ from evimem.model.evidence import Candidate, EvidenceState
 from evimem.ports import ChatModel
 from evimem.query.calls import Said, ask_in_words
 from evimem.query.parts import BankView, Draft
-from evimem.query.qemem.citing import by_cards, by_turns, uncarried
+from evimem.query.qemem.citing import by_cards, by_turns, little_shared, uncarried
 from evimem.query.qemem.planner import speakers_of
 from evimem.query.qemem.pool import format_pool
 from evimem.query.qemem.prompts import answer as prompt
@@ -169,8 +169,9 @@ class FinalAnswerer:
         if said.problem and not text:
             notes += (f"answer_unusable: {said.problem}",)
         declined = declines(text) if text else not said.problem
-        find = by_cards if self.prompt.cards and state.cards else by_turns
-        cited = find(state, f"{state.question.text} {text}" if declined else text, view)
+        about = f"{state.question.text} {text}" if declined else text
+        carded = by_cards(state, about, view) if self.prompt.cards else ()
+        cited = carded or by_turns(state, about, view)  # no card, or none whose source is known
         missing = state.missing if self.prompt.cards else ""
         if declined:
             return Draft(
@@ -186,6 +187,8 @@ class FinalAnswerer:
         if wrong:
             notes += (f"unsupported_words: what is cited does not hold {', '.join(wrong)}",)
         doubtful = not text or bool(wrong) or any(one.status == "flagged" for one in cited)
+        if not carded:
+            doubtful = doubtful or self.prompt.cards or little_shared(text, state, cited, view)
         return Draft(
             text=text or UNUSABLE,
             status="unverified" if doubtful else "partial" if missing else "supported",

@@ -20,12 +20,14 @@ from evimem.query.qemem.quotes import verify
 from evimem.query.support import unsupported
 from evimem.query.words import keys
 
-__all__ = ["by_cards", "by_turns", "uncarried"]
+__all__ = ["by_cards", "by_turns", "little_shared", "uncarried"]
 
 MOST_CITED = 8
 """Citations of one answer."""
 TURNS_CITED = 3
 """Citations where no card names a source."""
+INFERRED = frozenset(keys("yes no probably likely unlikely perhaps maybe"))
+"""What answers say of themselves."""
 
 
 def by_cards(state: EvidenceState, answer: str, view: BankView) -> tuple[EvidenceItem, ...]:
@@ -161,6 +163,17 @@ def uncarried(
         sources=[*(body for body, _ in bodies), *times, *((str(counted),) if counted else ())],
         said=bodies,
     )
+
+
+def little_shared(
+    answer: str, state: EvidenceState, cited: Sequence[EvidenceItem], view: BankView
+) -> bool:
+    """True if less than half of what an answer says beyond the question stands in the cited turns:
+    where no card vouches for a source, the words must."""
+    told = frozenset(keys(answer)) - frozenset(keys(state.question.text)) - INFERRED
+    entries = view.get(list(dict.fromkeys(one.item_id for one in cited)))
+    held = {key for entry in entries for key in keys(f"{entry.speaker}: {entry.body}")}
+    return bool(told) and 2 * len(told & held) < len(told)
 
 
 def _id(entry: Turn | Item) -> str:

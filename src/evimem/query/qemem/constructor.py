@@ -20,9 +20,9 @@ from evimem.model.turn import JsonValue, Turn
 from evimem.ports import ChatModel
 from evimem.query.calls import Said, ask
 from evimem.query.parts import BankView
-from evimem.query.qemem.pool import as_data, format_pool
+from evimem.query.qemem.pool import LETTERS, as_data, format_pool
 from evimem.query.qemem.prompts import construct as prompt
-from evimem.query.qemem.quotes import too_long, verify
+from evimem.query.qemem.quotes import match, too_long, verify
 from evimem.query.qemem.roles import normalise_role
 from evimem.query.qemem.times import normalise_time
 from evimem.scoring.tokens import estimate_tokens
@@ -41,13 +41,15 @@ QUERY_CHARS = 300
 """Characters of a follow-up query."""
 MAX_SOURCES = 20
 """Sources of one card."""
+LEAST_WORDS = 4
+"""Words of a quote from which on it is looked for where no source is named."""
 UNJUDGED = "The evidence could not be judged: the model's cards could not be used."
 """What is missing after an unusable reply."""
 UNSAID = "The model calls the evidence insufficient and does not say what is missing."
 """What is missing where the model names nothing."""
 
 _LABEL = re.compile(r"[ESRT]\d+")
-_LEADING_LABEL = re.compile(r"^\s*\[?[ESRT]\d+\]?[:\s]\s*")
+_LEADING_LABEL = re.compile(r"^\s*(?:\[[ESRT]\d+\]:?|[ESRT]\d+:)\s*")
 _QUOTE_MARKS = "\"'“”‘’«»"
 
 
@@ -61,6 +63,9 @@ class CardConstructor:
     """Prompts from files, by name."""
     threshold: float = 0.9
     """delta of Q7: the lowest score of a verified quote."""
+    relocate: bool = False
+    """True: a card that names no known source gets the memory that its quote stands in, word for
+    word, if there is one. Small models name headings where labels are asked for."""
     previous_tokens: int
     """Ceiling of the earlier cards in the prompt."""
     reply_tokens: int
@@ -83,7 +88,8 @@ class CardConstructor:
         pool = {one.label: one for one in (*state.pool, *candidates)}
         settling = _Settling(
             pool=pool,
-            entries=_entries(said, pool, view),
+            entries=_entries(said, pool, view, whole=self.relocate),
+            relocate=self.relocate,
             threshold=self.threshold,
             round=state.round + 1,
             first=len(state.cards) + 1,
@@ -133,6 +139,7 @@ class _Settling:
     """Every memory shown in any round, by label."""
     entries: Mapping[str, Turn | Item]
     """The entries behind the labels cited, by id."""
+    relocate: bool
     threshold: float
     round: int
     first: int
@@ -160,6 +167,8 @@ class _Settling:
             return None
         labels = _labels(said.get("sources"))
         sources = tuple(label for label in labels if label in self.pool)
+        if self.relocate and not sources:
+            sources = self._standing(_line(said.get("quote"), CLAIM_CHARS))
         ids = tuple(self.pool[label].item_id for label in sources)
         quote = self._quote(said.get("quote"), ids)
         claim = _line(said.get("claim"), CLAIM_CHARS) or quote
@@ -185,6 +194,16 @@ class _Settling:
             round=self.round,
         )
         return self._timed(card, _line(said.get("time"), TIME_CHARS))
+
+    def _standing(self, quote: str) -> tuple[str, ...]:
+        """The label of the memory that a quote of some words stands in as it is, turns first."""
+        if len(quote.split()) < LEAST_WORDS:
+            return ()
+        for label in sorted(self.pool, key=lambda one: not one.startswith(LETTERS["turn"])):
+            entry = self.entries.get(self.pool[label].item_id)
+            if entry is not None and match(quote, entry.body).score == 1.0:
+                return (label,)
+        return ()
 
     def _quote(self, said: JsonValue, ids: Sequence[str]) -> str:
         """The quote without what the prompt put before the words: a label, a speaker's name."""
@@ -213,8 +232,11 @@ class _Settling:
         return dataclasses.replace(card, time=when.time, time_origin=when.origin)
 
 
-def _entries(said: Said, pool: Mapping[str, Candidate], view: BankView) -> dict[str, Turn | Item]:
-    """What the reply cites, as it is stored now; what was forgotten meanwhile is absent."""
+def _entries(
+    said: Said, pool: Mapping[str, Candidate], view: BankView, *, whole: bool
+) -> dict[str, Turn | Item]:
+    """What the reply cites, or the whole pool, as it is stored now; what was forgotten meanwhile is
+    absent."""
     listed = said.data.get("cards")
     cited = [
         pool[label].item_id
@@ -223,6 +245,8 @@ def _entries(said: Said, pool: Mapping[str, Candidate], view: BankView) -> dict[
         for label in _labels(one.get("sources"))
         if label in pool
     ]
+    if whole:
+        cited = [one.item_id for one in pool.values()]
     return {_id(entry): entry for entry in view.get(list(dict.fromkeys(cited)))}
 
 

@@ -39,6 +39,7 @@ __all__ = [
     "query_set",
     "searches",
     "session_date",
+    "shown_tokens",
 ]
 
 SPACES: tuple[Kind, ...] = ("episode", "semantic", "turn")
@@ -52,6 +53,9 @@ PLANNED = 6
 DEPTH = 100
 """Hits per list: places further down add next to nothing to a fused score."""
 
+
+LINE_TOKENS = 14
+"""Tokens of a label and of the heading of a session."""
 
 _LABEL = re.compile(r"\[([ESRTv]\d+)\]")
 """A label as prompts write it, and the number of a card."""
@@ -364,6 +368,12 @@ def by_session(turns: Iterable[Candidate]) -> Iterable[str]:
         for one in members:
             label = f"[{one.label}] " if one.label else ""
             yield f"  {label}{as_data(one.payload, indent=4)}"
+
+
+def shown_tokens(one: Candidate) -> int:
+    """Tokens of a candidate in a prompt: its words, its label and, as if it stood alone, the date
+    of its session."""
+    return estimate_tokens(as_data(one.payload, indent=4)) + LINE_TOKENS
 
 
 def as_data(text: str, *, indent: int = 2) -> str:

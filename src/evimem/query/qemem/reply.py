@@ -11,7 +11,7 @@ __all__ = ["MAX_ANSWER", "declines", "final_answer"]
 MAX_ANSWER = 1000
 """Characters of a final answer that are kept; the prompt asks for some fifteen words."""
 
-_MARK = re.compile(rf"[*_#>\s]*{re.escape(MARK.rstrip(':'))}[*_]*\s*:[*_]*", re.IGNORECASE)
+_MARK = re.compile(rf"[*_#>\s]{{0,8}}{re.escape(MARK.rstrip(':'))}[*_]*\s*:[*_]*", re.IGNORECASE)
 _REASONING = re.compile(r"^[*_#>\s]*REASONING[*_]*\s*:[*_]*\s*", re.IGNORECASE)
 _THOUGHT = re.compile(
     r"<think(?:ing)?>.*?(?:</think(?:ing)?>|$)|^.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE
@@ -24,9 +24,9 @@ _TELLERS = (
 )
 _STORE = rf"(?:the |my |any |our )?(?:\w+ )?(?:{_TELLERS})"
 _NOUNS = "information|evidence|mention|records?|memory|memories|details?|data|indication"
-_BY = "of|on|in|about|for|that|to|which|who|whether|as|from|regarding|is|was|are|were"
 _TOLD = "mentioned|specified|stated|discussed|recorded|indicated|documented"
 _GIVEN = "provided|given|known|available|found"
+_BY = f"of|on|in|about|for|that|to|which|who|whether|as|from|regarding|is|was|are|were|{_GIVEN}"
 _TELL = "mention|say|specify|state|provide|contain|indicate|include|tell|reveal|show|give"
 _FIND_OUT = "determined?|answer(?:ed)?|inferr?(?:ed)?|confirm(?:ed)?|established|told|known"
 _NOT = r"(?:n['’]t| not)"
@@ -35,6 +35,8 @@ _UNABLE = rf"(?:{_CAN}|(?:am |are )?unable to)"
 _DECLINES = re.compile(
     "|".join(
         (
+            r"^(?:i['’]m |i am )?(?:very )?sorry,? (?:but )?(?:i|we|this|that|there|the)\b",
+            rf"^(?:i|we) (?:{_UNABLE}|won['’]t) (?:help|assist|provide|comply)\b",
             r"^(?:unknown|unclear|unspecified|undetermined|unanswerable|n/?a|not sure|no idea)$",
             r"^(?:unknown|unclear|unspecified|not (?:clear|certain|sure)) (?:from|based|whether)\b",
             r"^(?:it|this|that)(?: is|['’]s) (?:unknown|unclear|unspecified|not clear)\b",
@@ -48,6 +50,8 @@ _DECLINES = re.compile(
             r"(?! (?:to|by|with|it|him|her|them)\b)",
             rf"^not (?:\w+ )?(?:{_GIVEN})$",
             rf"\bnot (?:\w+ )?(?:(?:{_GIVEN}) )?(?:in|from) {_STORE}\b",
+            rf"^(?:the|this|that|its?|her|his|their)\b[^.]{{0,40}}"
+            rf"\b(?:is|was|are|were){_NOT} (?:\w+ )?(?:provided|given|known)$",
             r"\b(?:information|details?|answer|date|name|reason|time|it)\b[^.]{0,30}"
             rf"\b(?:is|was|are|were){_NOT} (?:\w+ )?(?:{_GIVEN})$",
             rf"\b{_CAN} be (?:\w+ )?(?:{_FIND_OUT})\b",
@@ -90,16 +94,16 @@ def final_answer(reply: str) -> str:
 def _paragraph(text: str) -> str:
     """The first lines of a text up to a blank one; the items of a list between commas."""
     kept: list[str] = []
-    listed = 0
     for line in text.splitlines():
-        bare = _BULLET.sub("", line.strip())
-        tidy = _tidy(bare)
-        if tidy:
-            listed += bare != line.strip()
-            kept.append(tidy)
+        if _tidy(line):
+            kept.append(line.strip())
         elif kept:
             break
-    return (", " if listed > 1 else " ").join(kept)[:MAX_ANSWER]
+    items = [_BULLET.sub("", line) for line in kept]
+    # One number with a point is no list ("3. May").
+    if sum(item != line for item, line in zip(items, kept, strict=True)) > 1:
+        return ", ".join(_tidy(item) for item in items)[:MAX_ANSWER]
+    return _tidy(" ".join(_tidy(line.removeprefix("- ")) for line in kept))
 
 
 def _tidy(line: str) -> str:

@@ -12,8 +12,7 @@ from evimem.model.evidence import Candidate, EvidenceState
 from evimem.model.item import Item
 from evimem.model.turn import Turn
 from evimem.query.parts import BankView
-from evimem.query.qemem.pool import as_data, by_session, in_reading_order
-from evimem.scoring.tokens import estimate_tokens
+from evimem.query.qemem.pool import as_data, by_session, in_reading_order, shown_tokens
 
 __all__ = [
     "AROUND",
@@ -30,8 +29,6 @@ AROUND = 2
 """Turns on each side of a cited turn, of its session (QEM-26)."""
 EPISODE_TURNS = 12
 """Turns that a cited episode is shown with: its first ones (QEM-26)."""
-LINE_TOKENS = 6
-"""Tokens of a label and its share of the headings."""
 
 
 def cited_context(state: EvidenceState, view: BankView) -> tuple[Candidate, ...]:
@@ -111,7 +108,7 @@ def fitting(candidates: Sequence[Candidate], tokens: int) -> tuple[Candidate, ..
     what is left makes way for those behind it."""
     kept: list[Candidate] = []
     for one in candidates:
-        cost = estimate_tokens(one.payload) + LINE_TOKENS
+        cost = shown_tokens(one)
         if cost <= tokens:
             tokens -= cost
             kept.append(one)

@@ -2,8 +2,9 @@
 
 An item goes when none of its sources is left. An item with another live source stays, without
 the link. A ring of items that stand only on each other and on what is erased goes as well.
-A fact also goes with any turn that its prompt showed (a hidden link): its words may come from
-there.
+What may hold words of one of its sources goes with it all the same: a fact with any turn that its
+prompt showed (a hidden link), an episode with any of its members, a semantic fact with any turn
+that it was said in.
 """
 
 from __future__ import annotations
@@ -57,10 +58,10 @@ def _affected(run: _Statements, rows: Iterable[int]) -> tuple[set[int], set[int]
     seeds = set(rows)
     while True:
         doomed, unlinked = _closure(run, seeds)
-        shown_to = {src for (src,) in run.each(sql.LINK_SHOWN_TO, sorted(doomed))} - doomed
-        if not shown_to:
+        bound = {src for (src,) in run.each(sql.LINK_BINDS, sorted(doomed))} - doomed
+        if not bound:
             return doomed, unlinked
-        seeds |= shown_to
+        seeds |= bound
 
 
 def _closure(run: _Statements, seeds: set[int]) -> tuple[set[int], set[int]]:

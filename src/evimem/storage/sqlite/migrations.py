@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -60,7 +61,8 @@ def migrate(
 
 def automatic_backups(path: Path) -> list[Path]:
     """The copies that migrations left next to the file."""
-    pattern = re.compile(re.escape(path.name) + r"\.v\d+\.\d{8}T\d{6}Z\.\d+\.bak(\.\d+\.partial)?")
+    made = r"\.v\d+\.\d{8}T\d{6}Z(?:\.\d+){1,2}\.bak(\.\d+\.partial)?"
+    pattern = re.compile(re.escape(path.name) + made)
     try:
         names = os.listdir(path.parent)
     except OSError:
@@ -116,7 +118,8 @@ def verify(connection: apsw.Connection, migrations: Sequence[Migration], *, path
 
 def _backup(connection: apsw.Connection, path: Path, version: int, now: datetime) -> Path:
     stamp = now.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
-    copy = path.with_name(f"{path.name}.v{version}.{stamp}.{os.getpid()}.bak")
-    copy.unlink(missing_ok=True)  # of this very process and second: an earlier failed try
+    maker = f"{os.getpid()}.{threading.get_native_id()}"
+    copy = path.with_name(f"{path.name}.v{version}.{stamp}.{maker}.bak")
+    copy.unlink(missing_ok=True)  # of this very thread and second: an earlier failed try
     vacuum_into(connection, copy)
     return copy

@@ -129,14 +129,19 @@ LINK_ADD = "INSERT INTO link(src, position, bank, role, dst, hidden) VALUES (?, 
 LINKS_OF = """
 SELECT l.role, i.id, l.hidden FROM link AS l JOIN item AS i ON i.row = l.dst AND i.bank = l.bank
 WHERE l.bank = ? AND l.src = ? ORDER BY l.position"""
-# A fact stands on every turn that its prompt showed: a hidden source never keeps it alive, and one
-# that goes takes it along.
+# Some links bind: what they lead to takes the item along, whatever else it links to. A fact and an
+# episode are bound to every turn that was shown when they were written (hidden links), an episode
+# to its members, a semantic fact to the turns that it was said in. A semantic fact that was learned
+# from episodes is kept by those alone.
 LINK_SOURCES = """
 SELECT l.dst FROM link AS l JOIN item AS i ON i.row = l.src AND i.bank = l.bank
-WHERE l.bank = ? AND l.src = ? AND NOT (l.hidden AND i.kind = 1)"""
-LINK_SHOWN_TO = """
+WHERE l.bank = ? AND l.src = ? AND NOT (l.hidden AND i.kind IN (1, 2))
+AND NOT (l.role = 0 AND i.kind = 3 AND EXISTS (
+    SELECT 1 FROM link AS s WHERE s.bank = l.bank AND s.src = l.src AND s.role = 2))"""
+LINK_BINDS = """
 SELECT l.src FROM link AS l JOIN item AS i ON i.row = l.src AND i.bank = l.bank
-WHERE l.bank = ? AND l.dst = ? AND l.hidden AND i.kind = 1"""
+WHERE l.bank = ? AND l.dst = ?
+AND (l.hidden AND i.kind IN (1, 2) OR l.role = 1 AND i.kind = 2 OR l.role = 0 AND i.kind = 3)"""
 LINK_DERIVED = "SELECT src FROM link WHERE bank = ? AND dst = ?"
 LINKS_TO = """
 SELECT DISTINCT i.id FROM link AS l JOIN item AS i ON i.row = l.src AND i.bank = l.bank
