@@ -95,6 +95,9 @@ class Reply:
     """Seconds before the reply; cut short when the server closes."""
     drop: bool = False
     """True: the connection is closed with no reply at all."""
+    calls: Sequence[tuple[str, Any]] = ()
+    """Tool calls of the message: names with arguments. In OpenAI's form arguments that are a str go
+    out as they are, broken JSON too; other ones as their JSON."""
     tool: bool = True
     """False: a forced tool (Anthropic) is ignored and plain text comes back."""
 
@@ -119,7 +122,9 @@ class Seen:
         for message in self.body.get("messages", []):
             content = message["content"]
             if not isinstance(content, str):
-                content = "\n".join(block.get("text", "") for block in content)
+                content = "\n".join(
+                    block.get("text", "") or block.get("content", "") for block in content
+                )
             words.append(content)
         return "\n".join(words)
 
@@ -300,7 +305,17 @@ def _body(reply: Reply, seen: Seen) -> dict[str, Any]:
 def _openai(
     reply: Reply, sent: dict[str, Any], *, model: str, finish: str, tokens_in: int
 ) -> dict[str, Any]:
-    message = {"role": "assistant", "content": reply.text, **reply.more}
+    message: dict[str, Any] = {"role": "assistant", "content": reply.text}
+    if reply.calls:
+        message["tool_calls"] = [
+            {"id": f"c{n}", "type": "function", "function": {"name": name, "arguments": given}}
+            for n, (name, given) in enumerate(
+                (name, given if isinstance(given, str) else json.dumps(given))
+                for name, given in reply.calls
+            )
+        ]
+        finish = "tool_calls" if finish == "stop" else finish
+    message.update(reply.more)
     usage = {
         "prompt_tokens": tokens_in,
         "completion_tokens": reply.tokens_out,
@@ -326,8 +341,11 @@ def _anthropic(
         filled = {"id": "t1", "name": choice["name"], "input": json.loads(reply.text)}
         content = [{"type": "tool_use", **filled}]
         finish = "tool_use" if finish == "end_turn" else finish
-    elif reply.text is not None:
+    elif reply.text or (reply.text is not None and not reply.calls):
         content = [{"type": "text", "text": reply.text}]
+    for n, (name, given) in enumerate(reply.calls):
+        content.append({"type": "tool_use", "id": f"toolu_{n}", "name": name, "input": given})
+        finish = "tool_use" if finish == "end_turn" else finish
     usage = {
         "input_tokens": tokens_in - reply.cached,  # Anthropic counts cached tokens apart
         "cache_read_input_tokens": reply.cached,
@@ -351,10 +369,16 @@ def _ollama(
     reply: Reply, sent: dict[str, Any], *, model: str, finish: str, tokens_in: int
 ) -> dict[str, Any]:
     usage = {"prompt_eval_count": tokens_in, "eval_count": reply.tokens_out}
+    message: dict[str, Any] = {"role": "assistant", "content": reply.text}
+    if reply.calls:
+        message["tool_calls"] = [
+            {"function": {"name": name, "arguments": given}} for name, given in reply.calls
+        ]
+    message.update(reply.more)
     return {
         "model": model,
         "created_at": "2024-01-01T00:00:00Z",
-        "message": {"role": "assistant", "content": reply.text, **reply.more},
+        "message": message,
         "done": True,
         "done_reason": finish,
         **(usage if tokens_in >= 0 else {}),

@@ -9,7 +9,7 @@ from typing import Self
 from evimem._version import __version__
 from evimem.engine import memory as engine
 from evimem.ports import Embedder, Models
-from evimem.query.qemem.prompts.templates import read_templates
+from evimem.query.templates import read_templates
 from evimem.settings import Settings
 from evimem.storage.sqlite import SqliteStore
 

@@ -7,7 +7,7 @@ says what time it is. The same contract tests run on every implementation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -146,6 +146,11 @@ class Models(Protocol):
         """
         ...
 
+    def forget(self, turn_ids: Collection[str]) -> int:
+        """Drop saved replies that may hold words of erased turns; how many. Most sets of endpoints
+        save none."""
+        ...
+
     def describe(self) -> Mapping[str, str]:
         """Role or slot -> model, endpoint and strategy in words, for `doctor`; no keys."""
         ...
@@ -170,7 +175,8 @@ class BuildRecord:
     status: BuildStatus
     """What came of it."""
     items: int = 0
-    """Items stored; of a builder of episodes, the turns that its episodes hold."""
+    """Items stored; of a builder of episodes, the turns that its episodes hold; of the manager of
+    records, the number of the event that the turn is in."""
     attempts: int = 1
     """Calls made for it, over all runs."""
     detail: str = ""
@@ -306,7 +312,7 @@ class Change:
     text: str | None
     """Text before the change; None where there was none or it was erased."""
     reason: str = ""
-    """Why, for revise and retire."""
+    """Why, where the writer said so; blank once the text is erased."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -414,6 +420,15 @@ class Reader(Protocol):
         """The change log of one entry, oldest first."""
         ...
 
+    def log(self, kind: Kind) -> list[Change]:
+        """The change log of every entry of a kind, live and retired ones, oldest first; of erased
+        ones nothing."""
+        ...
+
+    def retired(self, ids: Sequence[str]) -> list[Item]:
+        """Retired items as they were last; live, erased and absent ones are left out."""
+        ...
+
     def pending(self, embedder: str, *, after: int = 0, limit: int = 256) -> list[Pending]:
         """Entries with text and no vector of that embedder, by row number."""
         ...
@@ -422,8 +437,8 @@ class Reader(Protocol):
         """Model id and dimension of the bank's vectors; None before the first one."""
         ...
 
-    def builds(self, builder: str) -> dict[str, BuildRecord]:
-        """What a builder did so far, by turn id."""
+    def builds(self, builder: str, *, turns: Sequence[str] | None = None) -> dict[str, BuildRecord]:
+        """What a builder did so far, by turn id: with all turns, or with these."""
         ...
 
     def traces(self, limit: int = 20) -> list[Trace]:
@@ -446,8 +461,9 @@ class Writer(Reader, Protocol):
         """Add or renew sessions by id."""
         ...
 
-    def put(self, entries: Iterable[NewEntry]) -> PutReceipt:
-        """Add entries by id; unchanged ones are left alone, changed ones replaced with history.
+    def put(self, entries: Iterable[NewEntry], *, reason: str = "") -> PutReceipt:
+        """Add entries by id; unchanged ones are left alone, changed ones replaced with history, in
+        which the reason is kept.
 
         Same content with other tokens renews the tokens and counts as unchanged. A link's target
         must be in the bank or in the same call.
@@ -496,8 +512,9 @@ class Writer(Reader, Protocol):
 
     def erase(self, ids: Sequence[str]) -> EraseReceipt:
         """Delete entries for good, with everything derived from them alone, and with what may
-        hold their words: every fact or episode that was written with one of them in view (a hidden
-        link), every episode that has one as a member, every semantic fact with one as a parent.
+        hold their words: every fact, episode or record that was written with one of them in view
+        (a hidden link), every episode that has one as a member, every semantic fact with one as a
+        parent.
         A semantic fact that was learned from episodes goes with the last of these.
 
         Absent ids are passed over. `scrubbed` is False until `Store.scrub` ran after the commit.

@@ -103,7 +103,7 @@ def test_case_p011_a_fact_of_one_word_said_endlessly_is_rejected_and_the_turn_st
 
 def test_tags_are_cleaned_and_bounded_and_what_is_cut_is_counted(kit: Any) -> None:
     tags = [" red  parrot ", "RED PARROT", "", "x" * 81, *map(str, range(20))]
-    model, _ = kit.model([{"facts": [kit.fact("Ana has one", keywords=tags, topics=tags)]}])
+    model, _ = kit.model([{"facts": [kit.fact("Ana adopted one", keywords=tags, topics=tags)]}])
     found = extract(kit.turn(), model=model)
     assert found.facts[0].keywords == ("red parrot", *map(str, range(11)))
     assert found.facts[0].topics == ("red parrot", *map(str, range(5)))
@@ -111,8 +111,8 @@ def test_tags_are_cleaned_and_bounded_and_what_is_cut_is_counted(kit: Any) -> No
 
 
 def test_lone_surrogates_of_a_reply_are_replaced(kit: Any) -> None:
-    model, _ = kit.model([kit.reply("Ana said \ud800")])
-    assert texts(extract(kit.turn(), model=model)) == ["Ana said \ufffd"]
+    model, _ = kit.model([kit.reply("Ana adopted \ud800")])
+    assert texts(extract(kit.turn(), model=model)) == ["Ana adopted \ufffd"]
 
 
 # -- replies that cannot be used --------------------------------------------------------------
@@ -235,11 +235,11 @@ def test_a_short_turn_that_is_cut_gets_a_longer_reply_and_then_stands_for_itself
 
 
 def test_a_cut_reply_that_went_in_circles_is_asked_for_no_longer_one(kit: Any) -> None:
-    words = json.dumps(kit.reply("Ana has a parrot", *["It is green"] * 9))[:-2]
+    words = json.dumps(kit.reply("Ana has a parrot", *["The parrot is green"] * 9))[:-2]
     model, models = kit.model([ChatReply(text=f'{words}, {{"text": "It i', finish="length")])
     found = extract(kit.turn(), model=model)
     assert len(models.requests) == 1
-    assert (texts(found), found.status) == (["Ana has a parrot", "It is green"], "done")
+    assert (texts(found), found.status) == (["Ana has a parrot", "The parrot is green"], "done")
     assert {fact.flags for fact in found.facts} == {("partial",)}
     assert found.detail.startswith("truncated: ") and found.rejected == {"duplicate": 8}
 

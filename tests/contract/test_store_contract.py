@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
@@ -510,6 +511,44 @@ def test_a_retired_item_leaves_search_and_stays_in_history(store: Store) -> None
         assert [p.item_id for p in reader.pending("m")] == ["t1", "f1"]
 
 
+def test_the_log_of_a_kind_holds_live_and_retired_entries_with_reasons_and_no_erased_ones(
+    store: Store,
+) -> None:
+    def record(item_id: str, target: str, text: str) -> Item:
+        link = Link(role="source", target=target, hidden=True)
+        return Item(item_id=item_id, kind="record", text=text, links=(link,))
+
+    put(store, turn("t1"), turn("t2", index=1), item("f1", ["t1"]))
+    with store.write(BANK) as writer:
+        for one in (("r1", "t1", "one"), ("r2", "t2", "two"), ("r1", "t1", "three")):
+            entry = NewEntry(value=record(*one), tokens=b"\1\0\0\0")
+            writer.put([entry], reason=f"because {one[2]}")
+        writer.put([entry], reason="nothing new")
+        writer.retire("r2", reason="gone")
+        with pytest.raises(UsageError, match="lone surrogate"):
+            writer.put([entry], reason="\ud800")
+    expected = [
+        ("r1", "put", None, "because one"), ("r2", "put", None, "because two"),
+        ("r1", "revise", "one", "because three"), ("r2", "retire", "two", "gone"),
+    ]  # fmt: skip
+    with store.read(BANK) as reader:
+        log = reader.log("record")
+        assert [(c.item_id, c.op, c.text, c.reason) for c in log] == expected
+        assert [c for c in log if c.item_id == "r1"] == reader.history("r1")
+        assert reader.log("episode") == []
+        assert reader.retired(["r1", "r2", "absent", "t1"]) == [
+            replace(record("r2", "t2", "two"), version=2)
+        ]
+    with store.read("unknown") as reader:
+        assert reader.log("record") == [] and reader.retired(["r2"]) == []
+    assert _erase(store, "t2").items == ("r2",)
+    with store.read(BANK) as reader:
+        assert [(c.item_id, c.op, c.text, c.reason) for c in reader.log("record")] == [
+            expected[0], expected[2],
+        ]  # fmt: skip
+        assert reader.retired(["r2"]) == []
+
+
 def test_case_p071_nothing_derived_only_from_an_erased_turn_survives(store: Store) -> None:
     put(store, turn("t1", "my locker code is 4417"), turn("t2", "I swim", index=1))
     put(store, item("f1", ["t1"], "code 4417"), item("f2", ["t1", "t2"], "Ana at the pool"))
@@ -722,10 +761,10 @@ def test_a_fact_goes_with_any_turn_that_its_prompt_showed(store: Store) -> None:
         Link(role="source", target="t0", hidden=True), Link(role="source", target="t3"),
     )))  # fmt: skip
     receipt = _erase(store, "t0")
-    assert set(receipt.items) == {"f1", "f2"}
-    assert set(receipt.unlinked) == {"e1", "r1"}
+    assert set(receipt.items) == {"f1", "f2", "r1"}
+    assert set(receipt.unlinked) == {"e1"}
     receipt = _erase(store, "t3")
-    assert set(receipt.items) == {"f3", "e1", "r1"}
+    assert set(receipt.items) == {"f3", "e1"}
     put(store, fact("f4", "t2", "t1"))
     assert _erase(store, "t2").items == ("f4",), "a turn that was only shown keeps no fact"
 

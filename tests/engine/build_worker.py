@@ -1,4 +1,4 @@
-"""A build in a process of its own, to be killed: build_worker.py FILE URL [episodes]."""
+"""A build in a process of its own, to be killed: build_worker.py FILE URL [episodes|records]."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from evimem.settings import Settings
 
 
 def main() -> None:
-    """Builds the facts, or the episodes, of the default bank with four workers."""
+    """Builds the facts, the episodes or the records of the default bank."""
     path, url, *what = sys.argv[1:]
     environ = {"EVIMEM_EMBEDDER": "none", "EVIMEM_LLM_URL": url, "EVIMEM_LLM_MODEL": "small"}
     settings = Settings.load(path=path, environ=environ)
     with Memory.from_settings(settings, models=build_models(settings)) as memory:
-        if what:
+        if what == ["records"]:
+            memory.manage()
+        elif what:
             memory.build_episodes(workers=4)
         else:
             memory.build_facts(workers=4)

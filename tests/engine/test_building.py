@@ -186,7 +186,7 @@ def test_mera_5_fact_keywords_and_topics_are_embedded_together_and_found(opened:
 def test_mera_6_from_any_fact_all_facts_of_its_turn_come_in_order(opened: Opened) -> None:
     many = {"facts": [fact(f"fact number {n}") for n in (3, 1, 2)]}
     memory = opened(ScriptedModels(lambda request: many))
-    ids = talk(memory, TALK[:2])
+    ids = talk(memory, (("Ana", "A fact."), ("Bo", "Another fact.")))
     memory.build_facts()
     for item in facts_of(memory):
         siblings = memory.facts(item.item_id)
@@ -272,13 +272,16 @@ def test_mera_51_another_model_builds_anew_and_replaces_the_old_facts(opened: Op
     memory = opened(ScriptedModels({"extract": echo}))
     ids = talk(memory)
     memory.build_facts()
-    three = {"facts": [fact(f"thing {n}") for n in range(3)]}
-    other = ScriptedModels({"default": lambda request: three})
+
+    def three(request: ChatRequest) -> Any:
+        return {"facts": [fact(f"thing {n}: {said(request)['text']}") for n in range(3)]}
+
+    other = ScriptedModels({"default": three})
     memory = opened(other)
     assert memory.estimate_build().turns == 5
     report = memory.build_facts(sessions=["s1"])
     assert (report.built, report.state.facts) == (5, 15)
-    assert [one.text for one in memory.facts(ids[0])] == ["thing 0", "thing 1", "thing 2"]
+    assert [one.text[:7] for one in memory.facts(ids[0])] == ["thing 0", "thing 1", "thing 2"]
     memory = opened(ScriptedModels({"extract": echo}))
     memory.build_facts()
     assert [one.text for one in memory.facts(ids[0])] == ["Ana said: I adopted a parrot in May."]
@@ -488,7 +491,7 @@ def test_what_every_call_would_meet_stops_the_build_with_the_error(
 
 def test_what_was_read_before_the_key_failed_is_kept(opened: Opened) -> None:
     models = ScriptedModels(
-        {"extract": [json.dumps({"facts": [fact("one")]}), ModelAuthError("no")]}
+        {"extract": [json.dumps({"facts": [fact("one parrot")]}), ModelAuthError("no")]}
     )
     memory = opened(models)
     talk(memory)

@@ -200,3 +200,46 @@ def test_case_p007_a_cut_reply_over_http_is_known_for_one(memory: Memory, chat_s
         f"Box number {n} came on day {n}" for n in range(40)
     )
     assert ["flags" in one.attrs for one in found] == [True] * 7 + [False] * 33
+
+
+def managing(body: dict[str, Any]) -> str:
+    """A search, then a record per new turn, each in a response of its own, then the finish."""
+    turns = json.loads(body["messages"][1]["content"])["new_turns"]
+    answered = sum(message["role"] == "assistant" for message in body["messages"])
+    steps: list[tuple[str, dict[str, str]]] = [("memory_search", {"query": turns[0]["text"]})]
+    steps += [("create_memory", {"content": turn["text"]}) for turn in turns]
+    name, arguments = steps[answered] if answered < len(steps) else ("finish_event", {})
+    return f"<tool_call>{json.dumps({'name': name, 'arguments': arguments})}</tool_call>"
+
+
+@pytest.mark.parametrize("enough", [9, 10, 11, 12])
+def test_uni_12_a_manager_killed_at_any_moment_leaves_no_half_event_and_does_none_twice(
+    memory: Memory, chat_server: Any, tmp_path: Path, enough: int
+) -> None:
+    turns = fill(memory, 12)
+    killed = threading.Event()
+    asked: list[int] = []
+
+    def script(body: dict[str, Any], path: str, headers: dict[str, str]) -> Any:
+        asked.append(len(body["messages"]))
+        if len(asked) == enough:
+            killed.set()
+        return chat_server.reply(managing(body), delay=0.05)
+
+    chat_server.script = script
+    command = [sys.executable, str(WORKER), str(tmp_path / "m.evimem"), chat_server.openai_url]
+    with subprocess.Popen([*command, "records"]) as process:
+        assert killed.wait(timeout=60)
+        process.send_signal(signal.SIGKILL)
+    assert process.returncode == -signal.SIGKILL
+    held = [one.record for one in memory.records()]
+    assert [one.content for one in held] == [f"s1 line {n}" for n in range(len(held))]
+    assert len(held) in (2, 4, 6), "whole events only"
+    report = memory.manage()
+    assert (report.events, report.pending) == (6 - len(held) // 2, 0)
+    found = [one.record for one in memory.records()]
+    assert [one.content for one in found] == [f"s1 line {n}" for n in range(12)]
+    assert [one.chunks for one in found] == [(n // 2 + 1,) for n in range(12)]
+    assert [one.refs for one in found] == [
+        tuple(turns[n - n % 2 : n - n % 2 + 2]) for n in range(12)
+    ]

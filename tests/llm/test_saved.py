@@ -182,3 +182,29 @@ def test_lines_of_several_writers_do_not_mix(tmp_path: Path) -> None:
     assert {json.loads(line)["reply"]["text"].split()[0] for line in lines} == set(
         map(str, range(80))
     )
+
+
+def test_case_p074_forgetting_drops_replies_that_may_quote_a_turn(tmp_path: Path) -> None:
+    path = tmp_path / "replies.jsonl"
+    saved = SavedReplies(path)
+    asked = {
+        "first": request("a", sources=("t1", "t2")),
+        "second": request("b", sources=("t2",)),
+        "unnamed": request("c"),
+    }
+    for name, one in asked.items():
+        saved.keep("m", one, ChatReply(text=f"the {name} reply"))
+    with path.open("a", encoding="ascii") as file:
+        file.write('{"broken')
+    assert request("a").digest == asked["first"].digest, "sources are not sent"
+    assert saved.forget(["t9"]) == 2, "the one that names none, and what cannot be read"
+    assert saved.forget(["t1"]) == 1
+    for reader in (saved, SavedReplies(path)):
+        found = {name: reader.find("m", one) for name, one in asked.items()}
+        assert [name for name, reply in found.items() if reply is not None] == ["second"]
+    assert "the first reply" not in path.read_text(encoding="ascii")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert [one.name for one in tmp_path.iterdir()] == [path.name]
+    saved.keep("m", asked["first"], ChatReply(text="anew"))
+    assert saved.forget(["t2"]) == 2 and path.read_bytes() == b""
+    assert SavedReplies(tmp_path / "absent").forget(["t1"]) == 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evimem.model.text import repeats_itself
+from evimem.model.text import repeats_itself, without_injected
 
 PROSE = (
     "We took the old ferry across the bay, and Tom kept pointing at every gull as if it were the "
@@ -31,3 +31,33 @@ def test_case_p011_endless_repetition_is_told_from_prose(text: str, expected: bo
 
 def test_a_text_below_the_least_length_never_counts() -> None:
     assert not repeats_itself("la " * 60, least=2000)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("<memory>User likes tea</memory> My sister is Ines.", "My sister is Ines."),
+        ("Hi <Relevant_Memories n='3'>\na\nb\n</relevant_memories > you", "Hi   you"),
+        ("<memory>a</memory>b<memories>c</memories>d", "b d"),
+        ("<system-reminder>Be brief.</system-reminder>", ""),
+        ("HEARTBEAT_OK", ""),
+        ("one\n[heartbeat]\ntwo", "one\n\ntwo"),
+        ("my heartbeat is fast", "my heartbeat is fast"),
+        ("<memory>never closed", "<memory>never closed"),
+        ("a <b>bold</b> memory, 1 < 2 </p>", "a <b>bold</b> memory, 1 < 2 </p>"),
+        ("  plain words  ", "  plain words  "),
+        ("", ""),
+    ],
+)
+def test_case_p082_what_a_program_put_into_a_turn_is_left_out(text: str, expected: str) -> None:
+    assert without_injected(text) == expected
+
+
+def test_many_openings_without_an_end_are_read_quickly() -> None:
+    text = "<memory>" * 20_000
+    assert without_injected(text) == text
+    for end in ("</x>", "</memoryx>", "<memory "):
+        assert without_injected(text + end) == text + end
+    assert without_injected(text + "</memory>") == ""
+    words = "memory" * 50_000 + "</a>"
+    assert without_injected("<" + words) == "<" + words

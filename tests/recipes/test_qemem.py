@@ -20,8 +20,8 @@ from evimem.query.loop import RunInput, replay
 from evimem.query.memory_view import MemoryView
 from evimem.query.qemem.fusion import Budgets
 from evimem.query.qemem.matched import SingleListPackager, SingleListProposer
-from evimem.query.qemem.prompts.templates import read_templates
 from evimem.query.qemem.state import with_cards
+from evimem.query.templates import read_templates
 from evimem.recipes import MODEL_RECIPES, REBUILT
 from evimem.recipes.qemem import FULL, QEM_RECIPES, QEMEM, QemConfig, fitted, rebuilt
 from evimem.scoring.tokens import estimate_tokens

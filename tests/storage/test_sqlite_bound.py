@@ -45,7 +45,7 @@ def web(chance: random.Random) -> list[Item]:
         else:
             every = [*turns, *(one for found in names.values() for one in found)]
             links = [Link(role="source", target=one) for one in some(every, 3)]
-        if kind in ("fact", "episode") and chance.random() < 0.4:
+        if kind in ("fact", "episode", "record") and chance.random() < 0.4:
             held = {link.target for link in links}
             shown = [one for one in some(turns, 3) if one not in held]
             links += [Link(role="source", target=one, hidden=True) for one in shown]

@@ -119,6 +119,7 @@ def test_no_statement_walks_over_other_banks(tables: apsw.Connection, name: str)
         ("ITEM_BY_ID", "SEARCH item USING INDEX sqlite_autoindex_item_1 (bank=? AND id=?)"),
         ("ITEMS_SINCE", "SEARCH item USING INDEX item_generation (bank=? AND generation>?)"),
         ("CHANGES_OF", "SEARCH change USING INDEX change_entry (bank=? AND id=?)"),
+        ("CHANGES_OF_KIND", "SEARCH c USING INDEX change_entry (bank=? AND id=?)"),
         ("CHANGES_BLANK", "SEARCH change USING INDEX change_entry (bank=? AND id=?)"),
         ("LINK_DERIVED", "SEARCH link USING INDEX link_target (dst=?)"),
         ("LINK_BINDS", "SEARCH l USING INDEX link_target (dst=?)"),

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 from evimem.build.wording import folded
 from evimem.model.text import repeats_itself, storable
+from evimem.retrieval.analyzer import STOP_IDS, tokens_of
 
-__all__ = ["ExtractedFact", "Gathered"]
+__all__ = ["ExtractedFact", "Gathered", "content_of"]
 
 MAX_FACT_CHARS = 1000
 """Longest fact; one statement of a person is far shorter."""
@@ -22,6 +23,8 @@ MAX_TAG_CHARS = 80
 """Longest keyword or topic."""
 REPETITION_LEAST = 120
 """Characters from which a fact is looked at for repetition."""
+COPIED_WORDS = 4
+"""Words from which a fact that stands in the prompt is a copy of it."""
 SAME_SHARE = 0.8
 """Share of words in common from which a fact of a cut reply and one of a whole reply are the
 same said anew; their numbers must be equal."""
@@ -45,12 +48,18 @@ class ExtractedFact:
 class Gathered:
     """The facts of one turn, from one or several replies, each once."""
 
+    read: str | None = None
+    """All that was shown to be read; a fact that shares no content word with it was made up (cases
+    P082, P083). None: not looked at."""
+    prompt: str = ""
+    """What the model was told; a fact that only repeats it is none."""
     facts: list[ExtractedFact] = field(default_factory=list)
     """In the order found."""
     rejected: Counter[str] = field(default_factory=Counter)
     """What was left out, per reason."""
     _known: dict[str, None] = field(default_factory=dict)
     _partial: list[frozenset[str]] = field(default_factory=list)
+    _content: frozenset[int] | None = None
 
     def add(self, data: object, *, flags: tuple[str, ...] = ()) -> None:
         """The facts of one reply.
@@ -96,7 +105,18 @@ class Gathered:
             return "repetition"
         if " ".join(words) in self._known or any(_same(words, one) for one in self._partial):
             return "duplicate"
-        return ""
+        return self._made_up(text, words)
+
+    def _made_up(self, text: str, words: list[str]) -> str:
+        """Why a text cannot have been read; empty if it can."""
+        if self.read is None:
+            return ""
+        if self._content is None:
+            self._content = content_of(self.read)
+        copied = len(words) >= COPIED_WORDS and f" {' '.join(words)} " in f" {folded(self.prompt)} "
+        if copied and " ".join(words) not in folded(self.read):
+            return "prompt"
+        return "ungrounded" if self._content.isdisjoint(content_of(text)) else ""
 
     def _tags(self, value: object, most: int) -> tuple[str, ...]:
         """Distinct tags, as many as may be kept."""
@@ -113,6 +133,11 @@ class Gathered:
     def add_words(self, text: str) -> None:
         """The words of a turn, or of the rest of one, as they are (MERA-10)."""
         self.facts.append(ExtractedFact(text=text, flags=("fallback",)))
+
+
+def content_of(text: str) -> frozenset[int]:
+    """The content words of a text, stemmed, as token ids."""
+    return frozenset(tokens_of(text).tolist()) - STOP_IDS
 
 
 def _words(text: str) -> list[str]:

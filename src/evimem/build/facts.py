@@ -12,8 +12,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from evimem.build.accept import ExtractedFact, Gathered
+from evimem.build.accept import ExtractedFact, Gathered, content_of
 from evimem.build.pieces import MIN_PIECE, Sizes, piece_of
+from evimem.build.prompts.dialogue import readable
 from evimem.build.prompts.extract import MOST_TOKENS, PROMPT, render
 from evimem.errors import (
     EmptyReply,
@@ -49,6 +50,8 @@ BUILDER = "facts"
 """The name of this builder on its records and facts."""
 CONTEXT_TURNS = 2
 """Earlier turns of the session that the prompt shows, to resolve references only."""
+LEAST_CONTENT = 3
+"""Content words from which a turn is kept as it is where all that a model wrote was made up."""
 RAW_KEPT = 2000
 """Characters kept of a reply that could not be used."""
 PIECE_TAIL = 200
@@ -115,7 +118,7 @@ def extract(turn: Turn, *, context: Sequence[Turn] = (), model: ChatModel) -> Ex
     """The facts of one turn: one call, more only if its reply is cut or its text too long (MERA-2).
 
     Args:
-        turn: the turn; a blank one needs no call.
+        turn: the turn; one without words of its own (see `readable`) needs no call.
         context: see `context_of`.
         model: the model for the role "extract".
 
@@ -123,9 +126,12 @@ def extract(turn: Turn, *, context: Sequence[Turn] = (), model: ChatModel) -> Ex
         ModelAuthError, BadModelRequest: every other call would fail too.
         BudgetExceeded: the operation's ceiling is reached.
     """
+    turn, shown = readable(turn), tuple(readable(one) for one in context)
     if not turn.body.strip():
         return Extraction(facts=(), status="done", attempts=0)
-    reading = _Reading(turn=turn, context=tuple(context), model=model)
+    read = " ".join(one.body for one in (turn, *shown))
+    gathered = Gathered(read=read, prompt=PROMPT.system)
+    reading = _Reading(turn=turn, context=shown, model=model, gathered=gathered)
     try:
         reading.read()
     except (EmptyReply, RateLimited, ModelTimeout, ModelServerError, PromptTooLong) as error:
@@ -140,7 +146,7 @@ class _Reading:
     turn: Turn
     context: tuple[Turn, ...]
     model: ChatModel
-    gathered: Gathered = field(default_factory=Gathered)
+    gathered: Gathered
     attempts: int = 0
     status: BuildStatus = "done"
     detail: str = ""
@@ -247,7 +253,7 @@ class _Reading:
         unusable = {
             reason: n
             for reason, n in self.gathered.rejected.items()
-            if n and reason not in ("duplicate", "tag")
+            if n and reason not in self._harmless()
         }
         if unusable and not self.gathered.facts and self.status == "done":
             self.detail = f"rejected: {', '.join(f'{n} {why}' for why, n in unusable.items())}"
@@ -263,6 +269,13 @@ class _Reading:
             raw="" if plain else self.raw,
             rejected=dict(+Counter(self.gathered.rejected)),
         )
+
+    def _harmless(self) -> tuple[str, ...]:
+        """Reasons that say nothing against the reply: of a turn that is only "ok" or "thanks", a
+        model that must write something writes what was never said (case P083)."""
+        if len(content_of(self.turn.body)) < LEAST_CONTENT:
+            return ("duplicate", "tag", "ungrounded", "prompt")
+        return ("duplicate", "tag")
 
 
 def items_of(

@@ -42,15 +42,15 @@ _UNBENT = _words(
     "shouldn't was wasn't had hadn't did didn't used "
     "began became bent bit blew bought broke brought built came caught chose cut dealt drank drew "
     "drove ate fell fed felt fought flew forgot found froze gave got grew had heard held hid hit "
-    "hung hurt kept knew laid led left lent let lost made meant met overcame paid put quit ran "
-    "read rode rose said sang sank sat saw sold sent set shook shot shut slept spent spoke spun "
-    "stole stood struck stuck swam swept taught threw told took tore understood went woke wore "
-    "won wound wrote"
+    "hung hurt kept knew laid learnt led left lent let lost made meant met overcame paid put quit "
+    "ran read rode rose said sang sank sat saw sold sent set shook shot shut slept spent spoke "
+    "spun stole stood struck stuck swam swept taught thought threw told took tore understood went "
+    "woke wore won wound wrote"
 )
 _BETWEEN = _words(
     "really just also always never still often usually sometimes definitely totally actually "
     "finally recently even only truly already probably absolutely literally both currently now "
-    "honestly once ever simply"
+    "honestly once ever simply no longer"
 )
 _NO_VERB = _words("and or too as than but if who that which in on at for with to of")
 

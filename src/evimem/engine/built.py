@@ -7,15 +7,10 @@ from dataclasses import replace
 
 from evimem.engine.build_plan import BuildEstimate, Task, estimate_of, state_of, wanted_of
 from evimem.engine.building import BuildReport, FactBuild, content_hash_of
-from evimem.engine.episode_banks import (
-    WORKERS,
-    WORKERS_CEILING,
-    EpisodeBanks,
-    check_at_least,
-    quiet,
-)
+from evimem.engine.episode_banks import WORKERS, WORKERS_CEILING, check_at_least, quiet
 from evimem.engine.ingest import Progress
 from evimem.engine.lookup import entry_of, session_id_of
+from evimem.engine.record_banks import RecordBanks
 from evimem.engine.results import AddReceipt
 from evimem.errors import ModelError, SettingsError
 from evimem.model.item import Item
@@ -25,7 +20,7 @@ from evimem.query.facts import by_parent, parent_of
 __all__ = ["BuiltBanks"]
 
 
-class BuiltBanks(EpisodeBanks):
+class BuiltBanks(RecordBanks):
     """The banks of one store, with the builders that derive facts from them."""
 
     def build_facts(

@@ -14,6 +14,7 @@ from evimem.build.episodes import Settled
 from evimem.engine.build_course import exchange
 from evimem.engine.episode_known import trimmed
 from evimem.engine.episode_plan import EpisodePlan, EpisodeTask
+from evimem.engine.record_plan import outdated_by
 from evimem.engine.redaction import SecretGuard
 from evimem.errors import BankCorrupt
 from evimem.model.item import Item, Link
@@ -267,13 +268,16 @@ class _Reach:
 
 
 def erase_built(tx: Writer, ids: Sequence[str]) -> EraseReceipt:
-    """Erases entries, and marks every batch that loses an episode or a semantic fact by it, so
-    that the next build makes anew what was not to go."""
+    """Erases entries, and marks every batch that loses an episode or a semantic fact by it, and
+    every event that loses a record, so that the next build makes anew what was not to go."""
+    events: list[BuildRecord] = []
     try:
         reach = _reach(tx, ids)
+        events = outdated_by(tx, ids)
     except BankCorrupt:  # what is damaged can be forgotten all the same
         reach = _Reach()
     receipt = tx.erase(ids)
+    tx.put_builds(events)
     lost = {turn for one in receipt.items for turn in reach.turns.get(one, ())}
     if lost:
         marks = [mark for builder in BUILDERS for mark in _marks(tx, lost, builder)]

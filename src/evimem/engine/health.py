@@ -54,12 +54,27 @@ def build_problems(reader: Reader, bank: str, builder: str) -> Iterator[str]:
     Args:
         reader: the bank.
         bank: its name.
-        builder: "facts" or "episodes".
+        builder: "facts", "episodes" or "records".
 
     Raises:
         UsageError: there is nothing to search at all.
     """
-    yield from _fact_problems(reader, bank) if builder == "facts" else _episode_problems(reader)
+    if builder == "facts":
+        yield from _fact_problems(reader, bank)
+    elif builder == "records":
+        _need_records(reader, bank)
+    else:
+        yield from _episode_problems(reader)
+
+
+def _need_records(reader: Reader, bank: str) -> None:
+    """Raises UsageError where a bank has turns and no record: there is nothing to search."""
+    stats = reader.stats()
+    if stats.turns and not stats.items.get("record"):
+        raise UsageError(
+            f"bank {bank!r} has {stats.turns} turns and no records, and this recipe searches "
+            f"records: run `evimem manage --bank {bank}` first (--lite: without a model)"
+        )
 
 
 def _episode_problems(reader: Reader) -> Iterator[str]:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Literal, Self
 
 from evimem._version import __version__
 from evimem.engine.built import BuiltBanks
@@ -126,7 +126,7 @@ class Memory(BuiltBanks):
         timestamp: datetime | str | None = None,
         bank: str | None = None,
         idempotency_key: str | None = None,
-        infer: bool = False,
+        infer: bool | Literal["records"] = False,
     ) -> AddReceipt:
         """Stores messages as turns; they are committed before anything is computed from them.
 
@@ -138,15 +138,21 @@ class Memory(BuiltBanks):
             timestamp: when it was said; by default now. A time without zone is in the memory's.
             bank: the bank; by default the memory's.
             idempotency_key: the same key stores the same messages only once.
-            infer: extract facts from them too, with the model that the settings name. A model that
-                fails loses nothing: the receipt says so, and `build_facts` goes on from there.
+            infer: True: extract facts from them too, with the model that the settings name;
+                "records": let the memory manager bring its records up to date with them. A model
+                that fails loses nothing: the receipt says so, and `build_facts` or `manage` goes
+                on from there.
 
         Raises:
             UsageError: a message has no usable form; the message shows it. Nothing was stored.
             SettingsError: `infer` needs a model and none is configured. Nothing was stored.
         """
         name = self._bank(bank)
-        if infer:
+        if infer not in (False, True, "records"):
+            raise UsageError(f'infer is {infer!r}: use True for facts, or "records"')
+        if infer == "records":
+            self._manager_run(name)
+        elif infer:
             self._fact_build(name)
         now = self._clock.now()
         session, turns = turns_from_messages(
@@ -174,6 +180,8 @@ class Memory(BuiltBanks):
             degraded=degraded,
             secrets=dict(guard.found),
         )
+        if infer == "records":
+            return self._recorded(name, added)
         return self._inferred(name, added) if infer else added
 
     def import_file(
@@ -445,6 +453,7 @@ class Memory(BuiltBanks):
             else:
                 ids = said_by(tx, speaker or "")
             receipt = erase_built(tx, ids)
+        self._forget_replies(receipt)
         return self._scrubbed(receipt)
 
     def forget_bank(self, bank: str, *, confirm: str) -> EraseReceipt:
@@ -461,6 +470,7 @@ class Memory(BuiltBanks):
             raise NotFound(f"no bank {bank!r}")
         receipt = self._store.erase_bank(name)
         self._cache.drop(name)
+        self._forget_replies(receipt)
         return self._scrubbed(receipt)
 
     def scan(self, *, fix: bool = False, bank: str | None = None) -> ScanReport:
@@ -553,6 +563,11 @@ class Memory(BuiltBanks):
         if answer is not None:
             answer = dataclasses.replace(answer, degraded=degraded, trace_id="")
         return dataclasses.replace(trace, degraded=degraded, answer=answer)
+
+    def _forget_replies(self, receipt: EraseReceipt) -> None:
+        """Saved replies of models go with the turns that they were made of (case P074)."""
+        if self._models is not None and receipt.turns:
+            self._models.forget(receipt.turns)
 
     def _scrubbed(self, receipt: EraseReceipt) -> EraseReceipt:
         return dataclasses.replace(receipt, scrubbed=self._store.scrub())

@@ -73,9 +73,12 @@ class AddReceipt:
     """Ids of turns whose words were replaced."""
     facts: int = 0
     """Facts that these turns have, where they were to be extracted."""
+    records: int = 0
+    """Records that these turns had a part in, where they were to be kept up to date."""
     failed: Mapping[str, str] = field(default_factory=dict)
-    """Turns whose facts could not be extracted, by id: status and why. The turns are stored;
-    `build_facts` tries again, except where the status is refused."""
+    """Turns whose facts could not be extracted, or that the manager could not read, by id: status
+    and why. The turns are stored; `build_facts` or `manage` tries again, except where the status
+    is refused."""
     degraded: tuple[str, ...] = ()
     """Why vectors are missing; the turns themselves are stored and searchable by words."""
     secrets: Mapping[str, int] = field(default_factory=dict)

@@ -10,6 +10,7 @@ from typing import Literal
 from evimem.build import episodes, facts
 from evimem.engine.ingest import new_entry
 from evimem.engine.lookup import id_of
+from evimem.engine.record_bank import BUILDER
 from evimem.engine.redaction import SecretGuard, hold_secrets
 from evimem.model.item import Item
 from evimem.model.turn import Session, Turn
@@ -116,7 +117,7 @@ def scan(store: Store, bank: str, *, fix: bool) -> ScanReport:
 
 
 _ALL = 2**31 - 1
-_BUILDERS = (facts.BUILDER, episodes.BUILDER)  # the lite form keeps no reply
+_BUILDERS = (facts.BUILDER, episodes.BUILDER, BUILDER)  # the lite form keeps no reply
 
 
 def _in_entries(reader: Reader, values: Iterable[Turn | Item]) -> Iterator[Finding]:

@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from evimem.errors import BadModelRequest, ModelServerError, PromptTooLong
-from evimem.llm.faults import Target, error_in_body
+from evimem.llm.faults import Target, error_in_body, no_tools, refuses_tools
 from evimem.llm.strategy import Ladder, Rung, Strategy, with_schema
+from evimem.llm.tool_calls import encodable, paired
 from evimem.llm.transport import Sdk, Transport
 from evimem.llm.window import fewest_tokens, was_cut
 from evimem.model.chat import ChatMessage, ChatReply, ChatRequest
@@ -44,7 +45,10 @@ class Sending:
     model: str
     """The model's name at the server."""
     messages: tuple[ChatMessage, ...]
-    """The prompt, with the schema in it on the rungs that need it there."""
+    """The prompt, with the schema in it on the rungs that need it there; every call and every
+    result has an id."""
+    tool_names: Mapping[str, str]
+    """Id of a call in the prompt -> name of its tool."""
     request: ChatRequest
     """Limits and names."""
     schema: JsonObject | None
@@ -163,7 +167,9 @@ class HttpChat:
         """The reply to one request, with `data` None.
 
         Raises:
+            BadModelRequest: among others: the server takes no tools, and the request has some.
             ModelError: the call failed; see its subclasses for whose move it is.
+            ValueError: calls in the prompt and their results do not belong together.
         """
         schema = None if request.schema is None else dict(request.schema)
         rung, quirks = self._ladder.rung, self._quirks
@@ -183,11 +189,19 @@ class HttpChat:
                     rung = lower
                 elif named is not None:
                     quirks |= {named}
+                elif request.tools and refuses_tools(self._target, error):
+                    raise no_tools(self._target, error) from None
                 else:
                     raise
         if reply is None:
-            raise error_in_body(self._target, body)
+            failure = error_in_body(self._target, body)
+            if request.tools and refuses_tools(self._target, failure):
+                failure = no_tools(self._target, failure)
+            raise failure
         self._check_read(sending, reply)
+        if reply.calls and not request.tools:
+            notes = (*reply.notes, f"{len(reply.calls)} tool calls and no tools to call")
+            reply = replace(reply, calls=(), notes=notes)
         if schema is not None:
             self._ladder.settle(rung)
         self._quirks |= quirks
@@ -201,14 +215,13 @@ class HttpChat:
         rung: Rung,
         quirks: frozenset[Quirk],
     ) -> Sending:
-        messages = tuple(
-            replace(message, text=_encodable(message.text)) for message in request.messages
-        )
+        messages, tool_names = paired([_encodable(message) for message in request.messages])
         if schema is not None and rung in self._dialect.schema_in_prompt:
             messages = with_schema(messages, schema)
         return Sending(
             model=self._target.model,
             messages=messages,
+            tool_names=tool_names,
             request=request,
             schema=schema,
             rung=rung,
@@ -263,6 +276,14 @@ def _quirk_in(error: Exception, sending: Sending) -> Quirk | None:
     return None
 
 
-def _encodable(text: str) -> str:
-    """The text without lone surrogates, which no JSON body can carry."""
+def _encodable(message: ChatMessage) -> ChatMessage:
+    """The message without lone surrogates, which no JSON body can carry."""
+    calls = tuple(
+        replace(one, name=_whole(one.name), arguments=encodable(one.arguments))
+        for one in message.calls
+    )
+    return replace(message, text=_whole(message.text), calls=calls)
+
+
+def _whole(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")

@@ -23,7 +23,16 @@ from evimem.errors import (
 )
 from evimem.model.turn import JsonValue
 
-__all__ = ["Target", "detail_of", "error_in_body", "retry_after", "setting_name", "status_error"]
+__all__ = [
+    "Target",
+    "detail_of",
+    "error_in_body",
+    "no_tools",
+    "refuses_tools",
+    "retry_after",
+    "setting_name",
+    "status_error",
+]
 
 _SHOWN = 300
 
@@ -50,6 +59,18 @@ _NO_MODEL = re.compile(
     re.I,
 )
 _BAD_KEY = re.compile(r"(?:invalid|incorrect|missing|no)[_ ](?:x-)?api[-_ ]key", re.I)
+
+# "does not support tools" (Ollama), "tools param requires --jinja flag" (llama.cpp), ""auto" tool
+# choice requires --enable-auto-tool-choice" (vLLM), "No endpoints found that support tool use"
+# (OpenRouter), "tools: Extra inputs are not permitted" (servers that know no such field).
+_TOOLS = re.compile(r"\btools?\b|tool[_ -]?(?:calls?|choice|use|calling)|function[_ -]?call", re.I)
+# With a failure of the server (500) it must also say so: "error parsing tool call" is about the
+# reply that the model wrote, and another try may bring a better one.
+_NOT_TAKEN = re.compile(
+    r"not support|unsupported|requires?\b|not (?:enabled|available|permitted|allowed)|--jinja"
+    r"|not implemented|disabled",
+    re.I,
+)
 
 
 def setting_name(setting: str, field_name: str) -> str:
@@ -153,6 +174,27 @@ def _refused(
             f"openai wants .../v1) and {target.where('kind')}"
         )
     return BadModelRequest(f"{told}. The server refuses the request as it stands")
+
+
+def refuses_tools(target: Target, error: ModelError) -> bool:
+    """True if a server's refusal or failure is about tools as such."""
+    said = str(error).removeprefix(str(target)).replace(target.model, "")
+    if not _TOOLS.search(said):
+        return False
+    if isinstance(error, ModelServerError):
+        return bool(_NOT_TAKEN.search(said))
+    return isinstance(error, BadModelRequest)
+
+
+def no_tools(target: Target, error: ModelError) -> BadModelRequest:
+    """The error for a server that takes no tools, with what to do."""
+    said = str(error).removeprefix(f"{target}: ").partition(". The server")[0]
+    return BadModelRequest(
+        f"{target} takes no native tool calls as it is set up ({said}): use the text protocol, in "
+        "which the model writes its calls as words (recipe unimem in place of unimem-native), or "
+        "switch tool calls on in the server (vLLM: --enable-auto-tool-choice with "
+        "--tool-call-parser; llama.cpp: --jinja), or take a model that has them"
+    )
 
 
 def error_in_body(target: Target, body: Mapping[str, JsonValue]) -> ModelError:

@@ -9,8 +9,9 @@ from types import MappingProxyType
 from evimem.llm.adapter import JsonObject, Sending
 from evimem.llm.reading import count, joined, section, words
 from evimem.llm.strategy import Rung
+from evimem.llm.tool_calls import function_calls, function_specs, read_calls
 from evimem.llm.transport import Sdk
-from evimem.model.chat import ChatReply, Finish
+from evimem.model.chat import ChatMessage, ChatReply, Finish
 from evimem.model.turn import JsonValue
 
 __all__ = ["OllamaDialect"]
@@ -49,10 +50,11 @@ class OllamaDialect:
             shape = {"format": sending.schema if sending.rung == "native" else "json"}
         return {
             "model": sending.model,
-            "messages": [{"role": m.role, "content": m.text} for m in sending.messages],
+            "messages": [_message(message, sending.tool_names) for message in sending.messages],
             "stream": False,
             "options": options,
             **shape,
+            **function_specs(sending.request.tools),
         }
 
     def reply(self, body: Mapping[str, JsonValue], *, schema: bool) -> ChatReply | None:
@@ -61,11 +63,24 @@ class OllamaDialect:
             return None
         message = section(body, "message")
         text, thought = joined(message.get("content")), words(message, "thinking")
+        calls, notes = read_calls(message.get("tool_calls"))
+        if thought and not text.strip() and not calls:
+            notes = (*notes, "only reasoning")
         return ChatReply(
             text=text,
             finish=_FINISH.get(words(body, "done_reason"), "other"),
             model=words(body, "model"),
             tokens_in=count(body, "prompt_eval_count"),
             tokens_out=count(body, "eval_count"),
-            notes=("only reasoning",) if thought and not text.strip() else (),
+            calls=calls,
+            notes=notes,
         )
+
+
+def _message(message: ChatMessage, tool_names: Mapping[str, str]) -> JsonObject:
+    """A message; a result goes by its tool's name, and in newer servers by the call's id too."""
+    written: JsonObject = {"role": message.role, "content": message.text}
+    if message.role == "tool":
+        written["tool_name"] = tool_names[message.call_id]
+        written["tool_call_id"] = message.call_id
+    return {**written, **function_calls(message.calls, as_text=False)}

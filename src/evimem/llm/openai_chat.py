@@ -8,8 +8,9 @@ from types import MappingProxyType
 from evimem.llm.adapter import JsonObject, Sending
 from evimem.llm.reading import count, first, joined, section, words
 from evimem.llm.strategy import Rung
+from evimem.llm.tool_calls import function_calls, function_specs, read_calls
 from evimem.llm.transport import Sdk
-from evimem.model.chat import ChatReply, Finish
+from evimem.model.chat import ChatMessage, ChatReply, Finish
 from evimem.model.turn import JsonValue
 
 __all__ = ["OpenAiDialect"]
@@ -45,11 +46,12 @@ class OpenAiDialect:
         new_name = self._official != ("max_tokens" in sending.quirks)
         return {
             "model": sending.model,
-            "messages": [{"role": m.role, "content": m.text} for m in sending.messages],
+            "messages": [_message(message) for message in sending.messages],
             "max_completion_tokens" if new_name else "max_tokens": sending.request.max_tokens,
             **sending.temperature,
             **sending.seed,
             **_format(sending),
+            **function_specs(sending.request.tools),
         }
 
     def reply(self, body: Mapping[str, JsonValue], *, schema: bool) -> ChatReply | None:
@@ -65,13 +67,16 @@ class OpenAiDialect:
         text, refusal = joined(message.get("content")), words(message, "refusal")
         thought = words(message, "reasoning_content", "reasoning")
         finish = _FINISH.get(words(choice, "finish_reason"), "other")
-        notes: tuple[str, ...] = ()
+        calls, notes = read_calls(message.get("tool_calls"))
+        if calls and finish == "other":  # "tool_calls"
+            finish = "stop"
         if refusal and not text:
             text, finish = refusal, "refusal"
-        elif not text.strip() and thought:
+        elif not text.strip() and thought and not calls:
             inside = schema and thought.strip().startswith("{")
             text = thought if inside else ""
-            notes = ("the JSON stood in the reasoning field",) if inside else ("only reasoning",)
+            where = "the JSON stood in the reasoning field" if inside else "only reasoning"
+            notes = (*notes, where)
         usage = section(body, "usage")
         cached = count(section(usage, "prompt_tokens_details"), "cached_tokens")
         return ChatReply(
@@ -81,8 +86,16 @@ class OpenAiDialect:
             tokens_in=count(usage, "prompt_tokens"),
             tokens_out=count(usage, "completion_tokens"),
             tokens_cached=cached or count(usage, "prompt_cache_hit_tokens"),
+            calls=calls,
             notes=notes,
         )
+
+
+def _message(message: ChatMessage) -> JsonObject:
+    written: JsonObject = {"role": message.role, "content": message.text}
+    if message.role == "tool":
+        written["tool_call_id"] = message.call_id
+    return {**written, **function_calls(message.calls, as_text=True)}
 
 
 def _format(sending: Sending) -> JsonObject:

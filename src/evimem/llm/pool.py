@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random as random_module
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from evimem.errors import SettingsError
@@ -127,6 +127,14 @@ class ModelPool:
             return Structured(retrying, settle=ledger.settle)
 
         return Session(ledger, compose)
+
+    def forget(self, turn_ids: Collection[str]) -> int:
+        """Drops saved replies that may hold words of these turns; how many.
+
+        Raises:
+            OSError: the file of replies cannot be written.
+        """
+        return self._saved.forget(turn_ids) if self._saved is not None else 0
 
     def describe(self) -> Mapping[str, str]:
         """Role or slot -> model, address and strategy in words; no keys."""

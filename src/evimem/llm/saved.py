@@ -16,6 +16,7 @@ import json
 import os
 import threading
 from collections import Counter
+from collections.abc import Collection
 from copy import copy
 from pathlib import Path
 from typing import Any, Literal
@@ -96,6 +97,7 @@ class SavedReplies:
             "request": key[1],
             "role": request.role,
             "prompt": request.prompt,
+            "sources": list(request.sources),
             **_written(reply),
         }
         line = json.dumps(entry, ensure_ascii=True) + "\n"
@@ -104,6 +106,38 @@ class SavedReplies:
             if self._mode == "auto":
                 self._replies.setdefault(key, []).append(reply)
                 self._played[key] += 1
+
+    def forget(self, turn_ids: Collection[str]) -> int:
+        """Drops every reply that may hold words of these turns: of requests that showed one, and of
+        those that did not name what they showed (case P074). The file is written anew, so it must
+        not be in use by another process.
+
+        Returns:
+            How many went.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        gone = frozenset(turn_ids)
+        with self._lock:
+            try:
+                raw = self._path.read_bytes()
+            except FileNotFoundError:
+                return 0
+            lines = [line for line in raw.split(b"\n") if line.strip()]
+            kept = [line for line in lines if not _may_quote(line, gone)]
+            if len(kept) < len(lines):
+                part = self._path.with_name(self._path.name + ".partial")
+                part.unlink(missing_ok=True)
+                handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+                with os.fdopen(handle, "wb") as file:
+                    file.write(b"".join(line + b"\n" for line in kept))
+                os.replace(part, self._path)
+            self._replies.clear()
+            self._played.clear()
+            if self._mode != "record":
+                self._load()
+            return len(lines) - len(kept)
 
     def _append(self, line: str) -> None:
         """One write call at the end of the file: lines of several processes do not mix."""
@@ -141,6 +175,16 @@ class SavedReplies:
                 self._notes.append(f"line {number} is no saved reply and is passed over: {error}")
                 continue
             self._replies.setdefault(key, []).append(reply)
+
+
+def _may_quote(line: bytes, turn_ids: frozenset[str]) -> bool:
+    """False only for a saved reply that names its sources, and none of these among them."""
+    try:
+        entry: Any = json.loads(line)
+        sources = entry.get("sources")
+    except (ValueError, AttributeError, RecursionError):
+        return True
+    return not (isinstance(sources, list) and sources and turn_ids.isdisjoint(map(str, sources)))
 
 
 def _written(reply: ChatReply | PromptTooLong | BadModelRequest) -> dict[str, Any]:

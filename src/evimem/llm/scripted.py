@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
 from evimem.llm.pool import Endpoint, ModelPool
+from evimem.llm.tool_calls import paired
 from evimem.model.chat import ChatReply, ChatRequest
 from evimem.model.turn import JsonValue
 from evimem.ports import ModelSession
@@ -21,7 +22,8 @@ from evimem.ports import ModelSession
 __all__ = ["Script", "ScriptedModel", "ScriptedModels", "ScriptedReply"]
 
 ScriptedReply: TypeAlias = "str | ChatReply | Exception | Mapping[str, JsonValue]"
-"""The model's words, a whole reply, an error to raise, or an object to write as JSON."""
+"""The model's words, a whole reply (one with `calls` calls tools), an error to raise, or an object
+to write as JSON."""
 
 Script: TypeAlias = "Sequence[ScriptedReply] | Callable[[ChatRequest], ScriptedReply]"
 """Replies in the order asked for, or a function of the request."""
@@ -65,8 +67,11 @@ class ScriptedModel:
 
         Raises:
             LookupError: the script has no reply left; the message names role and prompt.
+            ValueError: calls in the prompt and their results do not belong together, as a real
+                model's adapter says.
             Exception: whatever error the script holds at this place.
         """
+        paired(request.messages)
         with self._lock:
             self._requests.append(request)
             place = len(self._requests) - 1
@@ -153,6 +158,10 @@ class ScriptedModels:
     ) -> ModelSession:
         """A session over the scripts, see `ports.Models.session`."""
         return self._pool.session(max_calls=max_calls, max_tokens=max_tokens)
+
+    def forget(self, turn_ids: Collection[str]) -> int:
+        """Nothing is saved here."""
+        return self._pool.forget(turn_ids)
 
     def describe(self) -> Mapping[str, str]:
         """Role or slot -> model, as `ports.Models.describe`."""

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from evimem.errors import BudgetExceeded, EvimemError, ModelError, PromptTooLong
 from evimem.llm.ledger import Ledger
 from evimem.llm.saved import SavedReplies
+from evimem.llm.tool_calls import told
 from evimem.llm.wrapper import Wrapped
 from evimem.model.chat import ChatReply, ChatRequest, ModelCall, Role
 from evimem.ports import ChatModel
@@ -36,7 +37,9 @@ def most_tokens(request: ChatRequest) -> int:
     to five letters) and about what they need for Chinese and Japanese.
     """
     size = sum(len(message.text.encode("utf-8", "replace")) for message in request.messages)
+    size += sum(len(str(message.calls)) for message in request.messages if message.calls)
     size += len(str(request.schema)) if request.schema is not None else 0
+    size += len(str(request.tools)) if request.tools else 0
     prompt = -(-size // _BYTES_PER_TOKEN) + _PER_MESSAGE * len(request.messages)
     return prompt + request.max_tokens
 
@@ -235,7 +238,7 @@ class Metered(Wrapped):
             call = replace(
                 call,
                 outcome="replayed" if replayed else "ok",
-                text=got.text,
+                text=told(got),
                 problem="; ".join(got.notes),
                 tokens_in=got.tokens_in,
                 tokens_out=got.tokens_out,

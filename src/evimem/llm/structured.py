@@ -79,7 +79,8 @@ class _Usable:
 class Structured(Wrapped):
     """A `ports.ChatModel` whose replies to a schema carry valid `data`.
 
-    Without a schema it takes thinking blocks away and refuses empty replies.
+    Without a schema it takes thinking blocks away and refuses empty replies; a reply that calls
+    tools needs no words.
     """
 
     def __init__(
@@ -187,14 +188,14 @@ class Structured(Wrapped):
 
 
 def _check_words(reply: ChatReply, words: str, unclosed: bool) -> None:
-    """Refuse a reply that declined or has no words."""
+    """Refuse a reply that declined, or has neither words nor calls."""
     if reply.finish == "refusal":
         raise RefusedReply(
             f"the model declined: {_short(reply.text) if reply.text.strip() else 'no words'}; "
             "asking again in the same words is of no use",
             raw=reply.text,
         )
-    if words:
+    if words or reply.calls:
         return
     if reply.finish == "length":
         what = "the thinking took all tokens" if unclosed else "no words came before the ceiling"

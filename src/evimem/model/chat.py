@@ -20,6 +20,8 @@ __all__ = [
     "Outcome",
     "Phase",
     "Role",
+    "ToolCall",
+    "ToolSpec",
 ]
 
 Role = Literal["extract", "seed", "plan", "verify", "answer", "judge", "manage"]
@@ -39,13 +41,41 @@ format or length bounds (servers ignore or refuse them)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSpec:
+    """One tool that a model may call."""
+
+    name: str
+    """Its name: letters, digits and underscores."""
+    description: str
+    """What it does, for the model."""
+    parameters: JsonSchema
+    """Its arguments: an object; properties that are not in `required` may be left out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall:
+    """One call of a tool, as a model made it."""
+
+    name: str
+    """The tool named; it need not exist."""
+    arguments: JsonValue
+    """The arguments as JSON; a string where they were none that could be read."""
+    call_id: str = ""
+    """The provider's id of the call; empty where the call was written as text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChatMessage:
     """One message of a prompt."""
 
-    role: Literal["system", "user", "assistant"]
-    """Who speaks."""
+    role: Literal["system", "user", "assistant", "tool"]
+    """Who speaks; "tool": the result of a call."""
     text: str
     """The words."""
+    calls: tuple[ToolCall, ...] = ()
+    """Calls that an assistant's message made."""
+    call_id: str = ""
+    """Of a tool's message: the call that it answers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,22 +102,49 @@ class ChatRequest:
     """Sampling temperature."""
     seed: int | None = None
     """Sampling seed, where the server takes one."""
+    tools: tuple[ToolSpec, ...] = ()
+    """Tools that the model may call; never together with a schema."""
+    sources: tuple[str, ...] = ()
+    """Ids of the turns whose words are shown, where the caller can name all of them; never sent. A
+    saved reply goes with any of them, and one to a request that names none with every turn."""
+
+    def __post_init__(self) -> None:
+        """Refuse what no server takes alike.
+
+        Raises:
+            ValueError: there are tools and a schema.
+        """
+        if self.tools and self.schema is not None:
+            raise ValueError(
+                f"the request {self.prompt!r} has {len(self.tools)} tools and the schema "
+                f"{self.schema_name!r}: a reply either calls tools or fits a schema; leave out one"
+            )
 
     @property
     def digest(self) -> str:
         """Hash of everything that is sent, and not of what the call is for: two requests with the
         same digest are the same body for a server."""
         sent = {
-            "messages": [[message.role, message.text] for message in self.messages],
+            "messages": [_sent(message) for message in self.messages],
             "schema": self.schema,
             "schema_name": self.schema_name if self.schema is not None else "",
             "max_tokens": self.max_tokens,
             "temperature": self.temperature,
             "seed": self.seed,
         }
+        if self.tools:
+            sent["tools"] = [[one.name, one.description, one.parameters] for one in self.tools]
         # No sorted keys: the order of a schema's properties is sent and steers the model.
         written = json.dumps(sent, ensure_ascii=True, default=dict).encode("ascii")
         return hashlib.blake2b(written, digest_size=16).hexdigest()
+
+
+def _sent(message: ChatMessage) -> list[object]:
+    """What of a message a server sees."""
+    if not message.calls and not message.call_id:
+        return [message.role, message.text]
+    calls = [[one.name, one.arguments, one.call_id] for one in message.calls]
+    return [message.role, message.text, calls, message.call_id]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +167,8 @@ class ChatReply:
     """The JSON of the reply, valid by the request's schema; None where no schema was asked."""
     rejected: tuple[str, ...] = ()
     """Items of a list that did not fit the schema and were left out, each with its reason."""
+    calls: tuple[ToolCall, ...] = ()
+    """Tool calls that the provider parsed, in order; none where no tools were offered."""
     notes: tuple[str, ...] = ()
     """What had to be forgiven: "prose around the JSON", "trailing comma", ..."""
 

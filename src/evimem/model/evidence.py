@@ -9,6 +9,7 @@ from evimem.model.cards import Need, ViewCard
 from evimem.model.graph import EvidenceGraph, GraphDelta
 from evimem.model.search import SearchRequest
 from evimem.model.time import TimeSpan
+from evimem.model.tools import ToolStep
 
 __all__ = [
     "Assessment",
@@ -182,6 +183,8 @@ class Plan:
     """The information requirement, where the planner states one (QEM-1)."""
     queries: tuple[str, ...] = ()
     """Planned queries, beside the question itself (QEM-2)."""
+    step: ToolStep | None = None
+    """What a policy said with tools in this round and what came back, where it uses them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,6 +237,8 @@ class EvidenceState:
     """ViewCards of all rounds, in the order made; only ever appended."""
     pool: tuple[Candidate, ...] = ()
     """Candidates of all rounds with their labels, where the recipe keeps them all."""
+    steps: tuple[ToolStep, ...] = ()
+    """What a policy said with tools so far, where the recipe has one."""
     follow_ups: tuple[str, ...] = ()
     """Queries to ask next: planned ones at first, then those for what the last assessment
     missed."""

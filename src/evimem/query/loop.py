@@ -179,7 +179,7 @@ def _round(
     assessment: Assessment | None = None
     try:
         proposed = recipe.proposer.propose(state, view)
-        steps = _retrieve(proposed.searches, view)
+        steps = (*proposed.done, *_retrieve(proposed.searches, view))
         packaged = recipe.packager.package(steps, state, view)
         candidates, left = _within(packaged, left, recipe.round_tokens, recipe.cost or _payload)
         assessment = recipe.assessor.assess(state, candidates, view) if candidates else None

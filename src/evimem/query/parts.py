@@ -114,6 +114,9 @@ class Proposed:
     """The next searches, in order; empty if there is nothing to ask."""
     plan: Plan | None = None
     """The planner's own words, where a planner spoke."""
+    done: tuple[SearchStep, ...] = ()
+    """Searches that were carried out already, because what came back decided what was said next;
+    `searches` is empty then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

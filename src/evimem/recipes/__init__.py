@@ -24,6 +24,8 @@ from evimem.recipes.nemori import rebuilt as nemori_rebuilt
 from evimem.recipes.qemem import QEM_RECIPES, QemConfig, qemem
 from evimem.recipes.qemem import rebuilt as qemem_rebuilt
 from evimem.recipes.rebuilt import Rebuilt
+from evimem.recipes.unimem import UNIMEM_RECIPES, UnimemConfig, unimem
+from evimem.recipes.unimem import rebuilt as unimem_rebuilt
 from evimem.trace import Trace
 
 __all__ = ["MODEL_RECIPES", "REBUILT", "RECIPES", "Rebuilt"]
@@ -51,6 +53,14 @@ def _qemem_again(config: QemConfig) -> Callable[[Trace, Templates], tuple[Rebuil
     return lambda trace, templates: qemem_rebuilt(config, trace, templates)
 
 
+def _unimem(config: UnimemConfig) -> Callable[[ModelSession, Templates], Recipe]:
+    return lambda session, templates: unimem(config, session, templates)
+
+
+def _unimem_again(config: UnimemConfig) -> Callable[[Trace, Templates], tuple[Rebuilt, ...]]:
+    return lambda trace, templates: unimem_rebuilt(config, trace, templates)
+
+
 MODEL_RECIPES: Mapping[str, Callable[[ModelSession, Templates], Recipe]] = {
     **{name: _mera(config) for name, config in MERA_RECIPES.items()},
     **{name: _qemem(config) for name, config in QEM_RECIPES.items()},
@@ -58,10 +68,11 @@ MODEL_RECIPES: Mapping[str, Callable[[ModelSession, Templates], Recipe]] = {
     MERA_CARDS.name: mera_cards,
     GAP_PLAN.name: gap_plan,
     NEMORI: nemori,
+    **{name: _unimem(config) for name, config in UNIMEM_RECIPES.items()},
 }
 """Recipes that call models, by name, as functions of the session whose models they call and of
 prompts from files. Those of MERA search what `build facts` makes, those of QEMem what `build
-episodes` makes, beside the turns."""
+episodes` makes, beside the turns, those of Uni-Mem the records that `manage` keeps."""
 
 REBUILT: Mapping[str, Callable[[Trace, Templates], tuple[Rebuilt, ...]]] = {
     **{name: _mera_again(config) for name, config in MERA_RECIPES.items()},
@@ -70,5 +81,6 @@ REBUILT: Mapping[str, Callable[[Trace, Templates], tuple[Rebuilt, ...]]] = {
     MERA_CARDS.name: mera_cards_rebuilt,
     GAP_PLAN.name: gap_plan_rebuilt,
     NEMORI: nemori_rebuilt,
+    **{name: _unimem_again(config) for name, config in UNIMEM_RECIPES.items()},
 }
 """Every prompt of a stored trace of these recipes, made again without any call."""

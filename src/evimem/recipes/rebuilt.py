@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from evimem.model.chat import ChatReply, ChatRequest
 
-__all__ = ["SILENT", "Rebuilt"]
+__all__ = ["SILENT", "Rebuilt", "Silent"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,16 +19,19 @@ class Rebuilt:
     """What was sent, to the byte."""
 
 
-class _Silent:
+@dataclass(frozen=True, slots=True)
+class Silent:
     """Stands where a replay has no model."""
 
-    model_id = "none"
-    window = 0
+    window: int = 0
+    """The window of the model that stood there, which prompts may be fitted to."""
+    model_id: str = "none"
+    """No model."""
 
     def chat(self, request: ChatRequest) -> ChatReply:
         """Never called: a replay only makes prompts."""
         raise AssertionError("a replay calls no model")
 
 
-SILENT = _Silent()
+SILENT = Silent()
 """The model of parts that only make prompts."""

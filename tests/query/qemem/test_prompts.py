@@ -11,7 +11,7 @@ from evimem.llm.schema import check, check_schema
 from evimem.model.chat import ChatRequest
 from evimem.model.prompt import Prompt
 from evimem.query.qemem.prompts import answer, construct, plan
-from evimem.query.qemem.prompts.templates import filled, read_templates
+from evimem.query.templates import filled, read_templates
 
 RULES = {
     "qem.plan": {

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from evimem.model.chat import ChatMessage
 from evimem.model.prompt import Prompt
+from evimem.model.text import without_injected
 from evimem.model.turn import JsonValue, Turn
 
-__all__ = ["READING_RULES", "day_of", "messages_of", "shortened", "shown"]
+__all__ = ["READING_RULES", "day_of", "messages_of", "readable", "shortened", "shown"]
 
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
@@ -25,6 +27,15 @@ READING_RULES: Mapping[str, str] = {
     '"assistant:", are part of that text.',
 }
 """What every prompt that shows messages says of them."""
+
+
+def readable(turn: Turn) -> Turn:
+    """A turn as a builder may read it: without blocks that a program put into it, and of a system
+    prompt nothing, for nobody said it (case P082)."""
+    if turn.role == "system":
+        return replace(turn, text="", caption="")
+    text = without_injected(turn.text)
+    return turn if text == turn.text else replace(turn, text=text)
 
 
 def day_of(turn: Turn) -> str:
@@ -47,7 +58,7 @@ def shown(turns: Sequence[Turn], *, most: int | None = None) -> dict[str, JsonVa
     """
     first = day_of(turns[0]) if turns else ""
     messages: list[JsonValue] = []
-    for n, turn in enumerate(turns, start=1):
+    for n, turn in enumerate(map(readable, turns), start=1):
         text = turn.body if most is None else shortened(turn.body, most)
         message: dict[str, JsonValue] = {"n": n, "speaker": turn.speaker, "text": text}
         if day_of(turn) != first:

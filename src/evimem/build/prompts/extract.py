@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from evimem.build.prompts.dialogue import readable
 from evimem.model.chat import ChatMessage, ChatRequest, JsonSchema
 from evimem.model.prompt import Prompt
 from evimem.model.turn import JsonValue, Turn
@@ -119,9 +120,11 @@ def render(
         text: the piece of the turn to read; None: all of it.
         tail: the end of the piece before, shown like an earlier turn; empty for the first one.
     """
-    words = turn.body if text is None else text
+    words = readable(turn).body if text is None else text
     before: list[JsonValue] = [
-        {"speaker": one.speaker, "text": shortened(one.body)} for one in context
+        {"speaker": one.speaker, "text": shortened(one.body)}
+        for one in map(readable, context)
+        if one.body.strip()
     ]
     if tail:
         before.append({"speaker": turn.speaker, "text": tail})
@@ -141,6 +144,7 @@ def render(
         schema_name="facts",
         example=EXAMPLE,
         max_tokens=max_tokens_for(words),
+        sources=(turn.turn_id, *(one.turn_id for one in context)),
     )
 
 

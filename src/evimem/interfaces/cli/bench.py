@@ -6,15 +6,12 @@ Benchmark files are the user's own; nothing of them is written but ids and figur
 from __future__ import annotations
 
 import dataclasses
-import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import click
 
-from evimem import __version__
 from evimem.compose import Memory, SystemClock, build_embedder
 from evimem.errors import SettingsError
 from evimem.eval import speed_bench, suite
@@ -25,14 +22,14 @@ from evimem.eval.report import Unit, plot, table, write_report
 from evimem.eval.results import BenchReport
 from evimem.eval.stored_bench import stored_table
 from evimem.eval.synthetic import NoiseEmbedder
-from evimem.eval.vector_cache import CachedEmbedder
-from evimem.interfaces.cli.common import (
-    bank_option,
-    emit_json,
-    failing_clearly,
-    json_option,
-    progress_bar,
+from evimem.interfaces.cli import bench_manager
+from evimem.interfaces.cli.bench_common import (
+    bench_embedder,
+    bench_progress,
+    code_version,
+    data_path,
 )
+from evimem.interfaces.cli.common import bank_option, emit_json, failing_clearly, json_option
 from evimem.llm.scripted import ScriptedModels
 from evimem.ports import Embedder
 from evimem.recipes import RECIPES
@@ -41,51 +38,10 @@ from evimem.storage.sqlite import SqliteStore
 
 __all__ = ["COMMANDS"]
 
-Progress = Callable[[int, int, str], None]
-
-
-def _code() -> str:
-    """Version, and the commit where this runs from a checkout."""
-    done = subprocess.run(
-        ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        check=False,
-    )
-    commit = done.stdout.strip()
-    return f"evimem {__version__}" + (f" at {commit}" if commit else "")
-
-
-def _data(given: str | None, settings: Settings) -> Path:
-    if given:
-        return Path(given)
-    if settings.data is not None:
-        return settings.data
-    raise SettingsError("no benchmark files: give --data PATH or set EVIMEM_DATA")
-
-
-@contextmanager
-def _embedder(settings: Settings, cache: Path | None) -> Iterator[Embedder | None]:
-    """The configured embedder, with its vectors kept on disk between runs."""
-    made = build_embedder(settings)
-    if made is None:
-        yield None
-        return
-    folder = cache or settings.path.parent / "bench-vectors"
-    with CachedEmbedder(made, folder) as cached:
-        yield cached
-
-
-@contextmanager
-def _progress(quiet: bool) -> Iterator[Progress]:
-    with progress_bar(quiet=quiet) as show:
-        yield lambda done, total, label: show(label, done, total)
-
 
 @click.group()
 def bench() -> None:
-    """Measure retrieval, answers and speed."""
+    """Measure retrieval, answers, memory managers and speed."""
 
 
 def _data_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -133,9 +89,11 @@ def retrieval(
       evimem bench retrieval --data locomo10.json --part report
     """
     settings = Settings.load(path=path, bank=bank)
-    parts = suite.parts_of(_data(data, settings), datasets=datasets, splits=splits)
-    with _embedder(settings, cache) as embedder, _progress(as_json) as progress:
-        report = suite.retrieval(parts, embedder=embedder, code=_code(), on_progress=progress)
+    parts = suite.parts_of(data_path(data, settings), datasets=datasets, splits=splits)
+    with bench_embedder(settings, cache) as embedder, bench_progress(as_json) as progress:
+        report = suite.retrieval(
+            parts, embedder=embedder, code=code_version(), on_progress=progress
+        )
     _show(report, out, detail=detail, as_json=as_json)
 
 
@@ -164,13 +122,13 @@ def qemem(
       evimem bench qemem --data locomo10.json --part report
     """
     settings = Settings.load(path=path, bank=bank)
-    parts = suite.parts_of(_data(data, settings), datasets=datasets, splits=splits)
-    with _embedder(settings, cache) as embedder, _progress(as_json) as progress:
+    parts = suite.parts_of(data_path(data, settings), datasets=datasets, splits=splits)
+    with bench_embedder(settings, cache) as embedder, bench_progress(as_json) as progress:
         if embedder is None:
             raise SettingsError(
                 "single-list retrieval is dense: set EVIMEM_EMBEDDER to one, not 'none'"
             )
-        report = suite.qemem(parts, embedder=embedder, code=_code(), on_progress=progress)
+        report = suite.qemem(parts, embedder=embedder, code=code_version(), on_progress=progress)
     _show(report, out, detail=detail, as_json=as_json, drawn=suite.QEMEM_DRAWN, units=("turns",))
 
 
@@ -197,9 +155,9 @@ def stored(
       evimem bench stored --data locomo10.json --part report
     """
     settings = Settings.load(path=path, bank=bank)
-    parts = suite.parts_of(_data(data, settings), datasets=datasets, splits=splits)
-    with _embedder(settings, cache) as embedder, _progress(as_json) as progress:
-        report = suite.stored(parts, embedder=embedder, code=_code(), on_progress=progress)
+    parts = suite.parts_of(data_path(data, settings), datasets=datasets, splits=splits)
+    with bench_embedder(settings, cache) as embedder, bench_progress(as_json) as progress:
+        report = suite.stored(parts, embedder=embedder, code=code_version(), on_progress=progress)
     written = out / f"{report.kind}.json"
     write_report(report, written)
     if as_json:
@@ -259,10 +217,10 @@ def answers(
       evimem bench answers --data locomo10.json --part report
     """
     settings = Settings.load(path=path, bank=bank)
-    parts = suite.parts_of(_data(data, settings), datasets=datasets, splits=splits)
-    with _embedder(settings, cache) as embedder, _progress(as_json) as progress:
+    parts = suite.parts_of(data_path(data, settings), datasets=datasets, splits=splits)
+    with bench_embedder(settings, cache) as embedder, bench_progress(as_json) as progress:
         reports = suite.answers(
-            parts, embedder=embedder, code=_code(), recipe=recipe, on_progress=progress
+            parts, embedder=embedder, code=code_version(), recipe=recipe, on_progress=progress
         )
     for report in reports:
         write_report(report, out / f"answers-{report.dataset}-{report.split}.json")
@@ -309,12 +267,12 @@ def speed(smoke: bool, out: Path, path: str | None, bank: str | None, as_json: b
       evimem bench speed --smoke
     """
     settings = Settings.load(path=path, bank=bank)
-    with _progress(as_json) as progress:
+    with bench_progress(as_json) as progress:
         report = speed_bench.run(
             _targets(),
             sizes=(1_000,) if smoke else speed_bench.SIZES,
             many_banks=None if smoke else speed_bench.MANY_BANKS,
-            manifest={"code": _code()},
+            manifest={"code": code_version()},
             encoder=build_embedder(settings),
             on_progress=progress,
         )
@@ -325,5 +283,8 @@ def speed(smoke: bool, out: Path, path: str | None, bank: str | None, as_json: b
     else:
         click.echo(speed_bench.speed_table(report))
 
+
+for _command in bench_manager.COMMANDS:
+    bench.add_command(_command)
 
 COMMANDS = (bench,)

@@ -36,7 +36,7 @@ from evimem.llm.pricing import Price, call_cost
 from evimem.model.codec import to_json
 from evimem.settings import Settings
 
-__all__ = ["COMMANDS"]
+__all__ = ["COMMANDS", "cost_of", "priced", "prices_of"]
 
 MOST_FAILURES = 0.05
 """Share of turns without a usable reply above which the command fails (case P019)."""
@@ -85,7 +85,7 @@ def facts(
       evimem build facts --limit 100 --max-tokens 500000
       evimem build facts --failed
     """
-    prices = _prices(path, bank)
+    prices = prices_of(path, bank)
     chosen: dict[str, Any] = {"sessions": sessions, "limit": limit, "only_failed": failed}
     if dry_run:
         with open_memory(path, bank) as memory:
@@ -100,7 +100,7 @@ def facts(
             max_tokens=max_tokens,
             progress=progress,
         )
-    cost = _cost(report.usage, prices)
+    cost = cost_of(report.usage, prices)
     if as_json:
         emit_json({**to_json(report), "calls": report.calls, "cost": cost})
     else:
@@ -152,7 +152,7 @@ def episodes(
       evimem build episodes --dry-run
       evimem build episodes --limit 20 --max-tokens 500000
     """
-    prices = _prices(path, bank)
+    prices = prices_of(path, bank)
     chosen: dict[str, Any] = {
         "sessions": sessions, "limit": limit, "only_failed": failed, "lite": lite,
     }  # fmt: skip
@@ -169,7 +169,7 @@ def episodes(
             max_tokens=max_tokens,
             progress=progress,
         )
-    cost = _cost(report.usage, prices)
+    cost = cost_of(report.usage, prices)
     if as_json:
         emit_json({**to_json(report), "calls": report.calls, "cost": cost})
     else:
@@ -213,12 +213,13 @@ def status(path: str | None, bank: str | None, as_json: bool) -> None:
     _show_episode_state(out(), states["episodes"])
 
 
-def _prices(path: str | None, bank: str | None) -> Mapping[str, Price]:
+def prices_of(path: str | None, bank: str | None) -> Mapping[str, Price]:
+    """What the configured models cost, by model; empty without any."""
     models = build_models(Settings.load(path=path, bank=bank))
     return models.prices if isinstance(models, ModelPool) else {}
 
 
-def _cost(usage: Iterable[ModelUsage], prices: Mapping[str, Price]) -> float | None:
+def cost_of(usage: Iterable[ModelUsage], prices: Mapping[str, Price]) -> float | None:
     """What calls cost; None where a model has no price."""
     total = 0.0
     for one in usage:
@@ -241,20 +242,21 @@ def _show_estimate(estimate: BuildEstimate, prices: Mapping[str, Price], *, as_j
         tokens_in=estimate.tokens_in,
         tokens_out=estimate.tokens_out,
     )
-    cost = _cost([usage], prices)
+    cost = cost_of([usage], prices)
     if as_json:
         emit_json({**to_json(estimate), "cost": cost})
         return
     console = out()
     console.print(
         f"{estimate.turns:,} turns to read with {estimate.model}: about {estimate.calls:,} calls, "
-        f"{estimate.tokens_in:,} tokens in and {estimate.tokens_out:,} out{_priced(cost)}",
+        f"{estimate.tokens_in:,} tokens in and {estimate.tokens_out:,} out{priced(cost)}",
         markup=False,
     )
     _show_state(console, estimate.state)
 
 
-def _priced(cost: float | None) -> str:
+def priced(cost: float | None) -> str:
+    """A cost as it goes behind a count of tokens; empty where it is unknown."""
     return "" if cost is None else f", cost {cost:.4f}"
 
 
@@ -263,7 +265,7 @@ def _show_report(console: Console, report: BuildReport, cost: float | None) -> N
     tokens_out = sum(one.tokens_out for one in report.usage)
     console.print(
         f"{report.built:,} turns read in {report.seconds:.1f} s: {report.calls:,} calls, "
-        f"{tokens_in:,} tokens in and {tokens_out:,} out{_priced(cost)}",
+        f"{tokens_in:,} tokens in and {tokens_out:,} out{priced(cost)}",
         markup=False,
     )
     _show_state(console, report.state)
@@ -323,7 +325,7 @@ def _show_episode_estimate(
         tokens_in=estimate.tokens_in,
         tokens_out=estimate.tokens_out,
     )
-    cost = _cost([usage] if estimate.model else [], prices)
+    cost = cost_of([usage] if estimate.model else [], prices)
     if as_json:
         emit_json({**to_json(estimate), "cost": cost})
         return
@@ -332,7 +334,7 @@ def _show_episode_estimate(
     if estimate.model:
         what = (
             f"{what} with {estimate.model}: roughly {estimate.calls:,} calls, "
-            f"{estimate.tokens_in:,} tokens in and {estimate.tokens_out:,} out{_priced(cost)}"
+            f"{estimate.tokens_in:,} tokens in and {estimate.tokens_out:,} out{priced(cost)}"
         )
     else:
         what = f"{what} without a model"
@@ -351,7 +353,7 @@ def _show_episode_report(console: Console, report: EpisodeReport, cost: float | 
         tokens_out = sum(one.tokens_out for one in report.usage)
         line += (
             f": {report.calls:,} calls, {tokens_in:,} tokens in and {tokens_out:,} out"
-            f"{_priced(cost)}"
+            f"{priced(cost)}"
         )
     console.print(line, markup=False)
     if report.replaced:

@@ -131,6 +131,7 @@ _STAGES = {
     "store": "storing turns",
     "extract": "extracting facts",
     "episodes": "making episodes",
+    "manage": "managing records",
     "embed": "computing vectors",
 }
 

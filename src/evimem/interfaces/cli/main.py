@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from evimem import __version__
-from evimem.interfaces.cli import ask, audit, bench, build, care, demo, store
+from evimem.interfaces.cli import ask, audit, bench, build, care, demo, records, store
 from evimem.interfaces.cli.common import EXIT_FAILED_ITEMS, EXIT_INTERRUPTED, emit_error
 
 __all__ = ["cli", "main"]
@@ -63,7 +63,7 @@ def cli() -> None:
     """Evidence memory for LLM agents: import conversations, ask, get cited answers."""
 
 
-for _module in (demo, store, build, ask, care, audit, bench):
+for _module in (demo, store, build, records, ask, care, audit, bench):
     for _command in _module.COMMANDS:
         cli.add_command(_command)
 

@@ -79,13 +79,11 @@ def _turns_of(item: Item, view: BankView) -> list[Turn]:
     own = [link.target for link in item.links if link.role in ("parent", "member")]
     if not own:
         sources = [link.target for link in item.links if link.role == "source"]
-        own = [
-            link.target
-            for episode in view.get(sources)
-            if isinstance(episode, Item)
-            for link in episode.links
-            if link.role == "member"
-        ]
+        for source in view.get(sources):
+            if isinstance(source, Turn):  # a record stands on turns themselves
+                own.append(source.turn_id)
+            else:
+                own += [link.target for link in source.links if link.role == "member"]
     turns = view.get(list(dict.fromkeys(own)))
     return [turn for turn in turns if isinstance(turn, Turn) and turn.body.strip()]
 

@@ -245,18 +245,20 @@ class SqliteReader:
 
     def history(self, item_id: str) -> list[Change]:
         """See `Reader.history`."""
-        return [
-            Change(
-                seq=seq,
-                item_id=item_id,
-                op=OPS[op],
-                version=version,
-                at=from_micros(at),
-                text=text,
-                reason=reason,
-            )
-            for seq, op, version, at, reason, text in self._each(sql.CHANGES_OF, (item_id,))
-        ]
+        return [_change(item_id, *row) for row in self._each(sql.CHANGES_OF, (item_id,))]
+
+    def log(self, kind: Kind) -> list[Change]:
+        """See `Reader.log`."""
+        if self._state is None:
+            return []
+        found = self._all(sql.CHANGES_OF_KIND, (self._state.bank, KINDS.index(kind)))
+        return [_change(*row) for row in found]
+
+    def retired(self, ids: Sequence[str]) -> list[Item]:
+        """See `Reader.retired`."""
+        entries = self._each(sql.ITEM_BY_ID, dict.fromkeys(ids))
+        values = [self._value(entry) for entry in entries if entry[3]]
+        return [value for value in values if isinstance(value, Item)]
 
     # -- vectors, traces, counts ----------------------------------------------------------
 
@@ -273,24 +275,16 @@ class SqliteReader:
             for row, item_id, kind, text, caption, attrs in found
         ]
 
-    def builds(self, builder: str) -> dict[str, BuildRecord]:
+    def builds(self, builder: str, *, turns: Sequence[str] | None = None) -> dict[str, BuildRecord]:
         """See `Reader.builds`."""
         if self._state is None:
             return {}
+        if turns is not None:
+            named = self._each(sql.BUILDS_OF, dict.fromkeys(turns))
+            return {one: _build(one, *rest) for one, *rest in named if rest[0] == builder}
         every = (self._state.bank, *row_bounds(self._state.bank), builder)
-        return {
-            turn_id: BuildRecord(
-                turn_id=turn_id,
-                builder=builder,
-                key=key,
-                status=BUILD_STATUSES[status],
-                items=items,
-                attempts=attempts,
-                detail=detail,
-                raw=raw,
-            )
-            for turn_id, key, status, items, attempts, detail, raw in self._all(sql.BUILDS, every)
-        }
+        found = self._all(sql.BUILDS, every)
+        return {turn_id: _build(turn_id, builder, *rest) for turn_id, *rest in found}
 
     def embedder(self) -> tuple[str, int] | None:
         """See `Reader.embedder`."""
@@ -424,6 +418,42 @@ class SqliteReader:
             f"a text in bank {self._name!r} of {str(self._path)!r} is damaged ({error.reason}): "
             "run `evimem doctor` and restore a backup"
         )
+
+
+def _build(
+    turn_id: str,
+    builder: str,
+    key: str,
+    status: int,
+    items: int,
+    attempts: int,
+    detail: str,
+    raw: str,
+) -> BuildRecord:
+    return BuildRecord(
+        turn_id=turn_id,
+        builder=builder,
+        key=key,
+        status=BUILD_STATUSES[status],
+        items=items,
+        attempts=attempts,
+        detail=detail,
+        raw=raw,
+    )
+
+
+def _change(
+    item_id: str, seq: int, op: int, version: int, at: int, reason: str, text: str | None
+) -> Change:
+    return Change(
+        seq=seq,
+        item_id=item_id,
+        op=OPS[op],
+        version=version,
+        at=from_micros(at),
+        text=text,
+        reason=reason,
+    )
 
 
 def _encodable(key: str) -> bool:

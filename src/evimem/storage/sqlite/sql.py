@@ -129,19 +129,19 @@ LINK_ADD = "INSERT INTO link(src, position, bank, role, dst, hidden) VALUES (?, 
 LINKS_OF = """
 SELECT l.role, i.id, l.hidden FROM link AS l JOIN item AS i ON i.row = l.dst AND i.bank = l.bank
 WHERE l.bank = ? AND l.src = ? ORDER BY l.position"""
-# Some links bind: what they lead to takes the item along, whatever else it links to. A fact and an
-# episode are bound to every turn that was shown when they were written (hidden links), an episode
-# to its members, a semantic fact to the turns that it was said in. A semantic fact that was learned
-# from episodes is kept by those alone.
+# Some links bind: what they lead to takes the item along, whatever else it links to. A fact, an
+# episode and a record are bound to every turn that was shown when they were written (hidden links),
+# an episode to its members, a semantic fact to the turns that it was said in. A semantic fact that
+# was learned from episodes is kept by those alone.
 LINK_SOURCES = """
 SELECT l.dst FROM link AS l JOIN item AS i ON i.row = l.src AND i.bank = l.bank
-WHERE l.bank = ? AND l.src = ? AND NOT (l.hidden AND i.kind IN (1, 2))
+WHERE l.bank = ? AND l.src = ? AND NOT (l.hidden AND i.kind IN (1, 2, 4))
 AND NOT (l.role = 0 AND i.kind = 3 AND EXISTS (
     SELECT 1 FROM link AS s WHERE s.bank = l.bank AND s.src = l.src AND s.role = 2))"""
 LINK_BINDS = """
 SELECT l.src FROM link AS l JOIN item AS i ON i.row = l.src AND i.bank = l.bank
 WHERE l.bank = ? AND l.dst = ?
-AND (l.hidden AND i.kind IN (1, 2) OR l.role = 1 AND i.kind = 2 OR l.role = 0 AND i.kind = 3)"""
+AND (l.hidden AND i.kind IN (1, 2, 4) OR l.role = 1 AND i.kind = 2 OR l.role = 0 AND i.kind = 3)"""
 LINK_DERIVED = "SELECT src FROM link WHERE bank = ? AND dst = ?"
 LINKS_TO = """
 SELECT DISTINCT i.id FROM link AS l JOIN item AS i ON i.row = l.src AND i.bank = l.bank
@@ -160,6 +160,10 @@ BUILDS = """
 SELECT i.id, b.key, b.status, b.items, b.attempts, b.detail, b.raw
 FROM build AS b NOT INDEXED CROSS JOIN item AS i ON i.row = b.turn AND i.bank = b.bank
 WHERE b.bank = ? AND b.turn BETWEEN ? AND ? AND b.builder = ? AND i.state = 0 ORDER BY b.turn"""
+BUILDS_OF = """
+SELECT i.id, b.builder, b.key, b.status, b.items, b.attempts, b.detail, b.raw
+FROM item AS i JOIN build AS b ON b.turn = i.row AND +b.bank = i.bank
+WHERE i.bank = ? AND i.id = ? AND i.state = 0"""
 BUILD_PUT = """
 INSERT INTO build(turn, builder, bank, key, status, items, attempts, detail, raw)
 SELECT row, ?, bank, ?, ?, ?, ?, ?, ? FROM item WHERE bank = ? AND id = ? AND kind = 0 AND state = 0
@@ -180,6 +184,11 @@ INSERT INTO change(bank, seq, id, op, version, at, reason, text) VALUES (?, ?, ?
 CHANGES_OF = """
 SELECT seq, op, version, at, reason, text FROM change INDEXED BY change_entry
 WHERE bank = ? AND id = ? ORDER BY seq"""
+CHANGES_OF_KIND = """
+SELECT c.id, c.seq, c.op, c.version, c.at, c.reason, c.text
+FROM item AS i INDEXED BY item_generation
+CROSS JOIN change AS c INDEXED BY change_entry ON c.bank = i.bank AND c.id = i.id
+WHERE i.bank = ? AND i.kind = ? ORDER BY c.seq"""
 CHANGES_BLANK = """
 UPDATE change INDEXED BY change_entry SET text = NULL, reason = ''
 WHERE bank = ? AND id = ? AND (text IS NOT NULL OR reason <> '')"""

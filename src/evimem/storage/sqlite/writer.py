@@ -55,6 +55,7 @@ T = TypeVar("T")
 class _Outcome:
     """What one `put` did so far."""
 
+    reason: str
     stored: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
     updated: list[str] = field(default_factory=list)
@@ -228,9 +229,10 @@ class SqliteWriter(SqliteReader):
 
     # -- entries --------------------------------------------------------------------------
 
-    def put(self, entries: Iterable[NewEntry]) -> PutReceipt:
+    def put(self, entries: Iterable[NewEntry], *, reason: str = "") -> PutReceipt:
         """See `Writer.put`."""
-        outcome = _Outcome()
+        clean("the reason to put entries", (reason,))
+        outcome = _Outcome(reason=reason)
         with self._block():
             for chunk in _chunks(map(encode, entries)):
                 self._put_chunk(chunk, outcome)
@@ -250,7 +252,7 @@ class SqliteWriter(SqliteReader):
         new = [columns for columns in chunk if columns.item_id not in known]
         if new:
             self._connection.executemany(sql.ITEM_ADD, [self._new_row(columns) for columns in new])
-            self._log((columns.item_id, "put", 1, None, "") for columns in new)
+            self._log((columns.item_id, "put", 1, None, outcome.reason) for columns in new)
             self._bank.items += len(new)
             outcome.stored.extend(columns.item_id for columns in new)
             outcome.links |= {columns.item_id: columns for columns in new if columns.content.kind}
@@ -293,7 +295,7 @@ class SqliteWriter(SqliteReader):
         else:
             outcome.updated.append(item_id)
             version += 1
-            self._log([(item_id, "revise", version, before.body, "")])
+            self._log([(item_id, "revise", version, before.body, outcome.reason)])
             if columns.content.kind:
                 outcome.links[item_id] = columns
         # A new text gets a new row number: a vector made of the old one cannot reach it.

@@ -2,5 +2,5 @@
 
 The paper prints its prompts; the wording here is ours and carries each of their rules, mapped in
 `Prompt.rules`. To reproduce a published figure the printed ones can be given as files
-(`templates.read_templates`).
+(`query.templates`).
 """

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from evimem.model.chat import ChatMessage, ChatRequest
 from evimem.model.prompt import Prompt, compose
-from evimem.query.qemem.prompts.templates import filled, tag_of
+from evimem.query.templates import filled, tag_of
 
 __all__ = ["DIRECT", "MARK", "PROMPT", "RETRY", "render"]
 

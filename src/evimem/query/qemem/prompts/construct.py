@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from evimem.model.chat import ChatMessage, ChatRequest, JsonSchema
 from evimem.model.prompt import compose
 from evimem.model.turn import JsonValue
-from evimem.query.qemem.prompts.templates import filled, tag_of
+from evimem.query.templates import filled, tag_of
 
 __all__ = ["EXAMPLE", "MAX_FOLLOW_UPS", "PROMPT", "SCHEMA", "render"]
 

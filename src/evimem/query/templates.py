@@ -2,7 +2,9 @@
 
 A file `qem.plan.txt`, `qem.construct.txt`, `qem.answer.txt`, `qem.direct.txt` or `qem.retry.txt`
 takes the place of our prompt of that name. Places are written {speakers}, {span}, {question},
-{need}, {pool}, {previous}, {cards}, {sources} and {prev}; other braces stay as they are.
+{need}, {pool}, {previous}, {cards}, {sources} and {prev}; other braces stay as they are. So do
+`uni.system.txt`, `uni.answer.txt` ({question}, {memory_block}, {reference_date}, {fallback}) and
+`uni.judge.txt` ({question}, {answer}, {response}) for Uni-Mem.
 """
 
 from __future__ import annotations
@@ -21,6 +23,9 @@ NAMES: Mapping[str, frozenset[str]] = {
     "qem.answer": frozenset({"question", "cards", "sources", "pool"}),
     "qem.direct": frozenset({"question", "pool"}),
     "qem.retry": frozenset({"prev"}),
+    "uni.system": frozenset(),
+    "uni.answer": frozenset({"question", "memory_block"}),
+    "uni.judge": frozenset({"question", "answer", "response"}),
 }
 """Prompt -> the places that a template must have."""
 
