@@ -101,9 +101,9 @@ def test_case_p026_a_new_way_in_cannot_be_forgotten() -> None:
         "around", "ask", "ask_traced", "backup", "banks", "build_episodes", "build_facts", "close",
         "content_hash", "context", "delete_record", "doctor", "embed", "episode_state",
         "estimate_build", "estimate_episodes", "export", "facts", "forget", "forget_bank",
-        "from_settings", "get", "history", "manage", "open", "prompts", "record_history", "records",
-        "reindex", "scan", "search", "session", "sessions", "stats", "texts", "trace", "traces",
-        "undo_record", "update_record",
+        "from_settings", "get", "history", "manage", "open", "prompts", "record_conflicts",
+        "record_history", "records", "reindex", "scan", "search", "session", "sessions", "stats",
+        "texts", "trace", "traces", "undo_record", "update_record",
     }  # fmt: skip
     calls = inspect.getmembers(compose.Memory, callable)
     assert {name for name, _ in calls if not name.startswith("_")} == writing | other

@@ -138,3 +138,27 @@ def test_records_are_corrected_deleted_and_brought_back(run: Run) -> None:
         assert "records list" in run("records", action, "absent", code=2).stderr
     error = json.loads(run("records", "undo", "absent", "--json", code=2).stdout)["error"]
     assert error["type"] == "NotFound"
+
+
+def test_records_that_contradict_each_other_are_pointed_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVIMEM_PATH", str(tmp_path / "c.evimem"))
+    monkeypatch.setenv("EVIMEM_EMBEDDER", "none")
+
+    def evimem(*args: str) -> str:
+        done = CliRunner().invoke(cli, args)
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    evimem("add", "I live in Porto.", "--speaker", "Ana", "--at", "2031-03-01T10:00:00Z")
+    evimem("add", "I play the cello.", "--speaker", "Ana", "--at", "2031-03-02T10:00:00Z")
+    evimem("manage", "--lite")
+    assert "no two records" in evimem("records", "conflicts")
+    listed = json.loads(evimem("records", "list", "--json"))
+    cello = next(one["record"]["record_id"] for one in listed if "cello" in str(one))
+    evimem("records", "update", cello, "Ana lives in Lisbon.")
+    shown = evimem("records", "conflicts")
+    assert "Porto" in shown and "Lisbon" in shown and "1 pairs" in shown
+    (pair,) = json.loads(evimem("records", "conflicts", "--json"))
+    assert set(pair) == {"older", "newer"}

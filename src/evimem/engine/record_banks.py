@@ -20,6 +20,7 @@ from evimem.engine.view import check_time
 from evimem.errors import ModelError, NotFound, SettingsError, UsageError
 from evimem.manager.agent import ModelPolicy, Policy
 from evimem.manager.lite import LitePolicy
+from evimem.manager.lite_decide import contradictions
 from evimem.manager.oplog import PERSON, undoing
 from evimem.manager.oplog import as_of as bank_as_of
 from evimem.manager.prompts.system import system_text
@@ -119,6 +120,17 @@ class RecordBanks(EpisodeBanks):
             if op.kind == "update":
                 updates.setdefault(op.record_id, []).append(op)
         return [_kept(one, updates.get(one.record_id, ())) for one in found]
+
+    def record_conflicts(self, *, bank: str | None = None) -> list[tuple[Record, Record]]:
+        """Pairs of live records that say different things of the same, the older one first.
+
+        Found by rules over their words (English), so it is a hint: `update_record` or
+        `delete_record` settle it.
+        """
+        with self._store.read(self._bank(bank)) as reader:
+            found = [record_of(one) for one in live_records(reader)]
+        pairs = contradictions([one.content for one in found])
+        return [(found[old], found[new]) for old, new in pairs]
 
     def record_history(self, ref: str, *, bank: str | None = None) -> list[MemoryOp]:
         """All that was done to a record, oldest first; deleted ones have theirs too.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import combinations, takewhile
 from typing import Literal
 
 from evimem.build.wording import folded
@@ -17,7 +17,7 @@ from evimem.manager.lite_form import Form, form_of, shared_keys, told_order
 from evimem.manager.lite_tell import Statement
 from evimem.query.words import keys
 
-__all__ = ["Write", "decide"]
+__all__ = ["Write", "contradictions", "decide"]
 
 _STRONG = re.compile(
     r"^(?:(?:oh|no|sorry|wait|well|hey|so|but|and)\b[,.! ]*)*actually\b|\bcorrection\b|\bi meant\b"
@@ -263,3 +263,21 @@ def _other_value(new: Form, old: Form, *, topic: bool) -> bool:
     places = new.places - before and before - new.places
     same = topic or (len(shared) > 1 and 2 * len(shared) >= len(old.attributes))
     return bool(places) and (same or (bool(old.owned) and old.frame <= new.frame))
+
+
+def contradictions(memories: Sequence[str]) -> list[tuple[int, int]]:
+    """Places of pairs of memories that say different things of the same: another number, place or
+    state of one thing of one person, or one of them denied. English; a hint for a person.
+    """
+    forms = [form_of(memory) for memory in memories]
+    pairs = combinations(enumerate(forms), 2)
+    return [(n, m) for (n, old), (m, new) in pairs if _contradicts(new, old)]
+
+
+def _contradicts(new: Form, old: Form) -> bool:
+    if not _same_subject(new, old) or not old.attributes or not new.attributes:
+        return False
+    if new.negated != old.negated:
+        shared = shared_keys(old.attributes, new.attributes)
+        return len(shared) >= 0.6 * max(len(new.attributes), len(old.attributes))
+    return _other_value(new, old, topic=bool(new.classes & old.classes))

@@ -175,6 +175,34 @@ def _show_list(console: Console, found: Sequence[KeptRecord]) -> None:
 
 
 @records.command()
+@bank_option
+@json_option
+@failing_clearly
+def conflicts(path: str | None, bank: str | None, as_json: bool) -> None:
+    """Pairs of records that say different things of the same, as far as words tell.
+
+    \b
+    Example:
+      evimem records conflicts
+    """
+    with open_memory(path, bank, read_only=True) as memory:
+        found = memory.record_conflicts()
+    if as_json:
+        emit_json([{"older": older, "newer": newer} for older, newer in found])
+        return
+    console = out()
+    for older, newer in found:
+        for word, one in (("older", older), ("newer", newer)):
+            console.print(f"{word} {one.record_id}: {one.content}", markup=False)
+        console.print()
+    console.print(
+        f"{len(found)} pairs; `records update` or `records delete` settles one"
+        if found
+        else "no two records were found to contradict each other"
+    )
+
+
+@records.command()
 @click.argument("ref")
 @bank_option
 @json_option
