@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterable
 
 from evimem.errors import NotFound, UsageError
-from evimem.model.item import Item
+from evimem.model.item import Item, id_of
 from evimem.model.turn import Turn
 from evimem.ports import Reader
 
@@ -20,11 +20,6 @@ __all__ = [
     "session_id_of",
     "sessions_called",
 ]
-
-
-def id_of(value: Turn | Item) -> str:
-    """The id of a turn or item."""
-    return value.turn_id if isinstance(value, Turn) else value.item_id
 
 
 def entry_of(reader: Reader, ref: str) -> Turn | Item:

@@ -16,6 +16,7 @@ from evimem.manager.environment import Environment, Limits
 from evimem.manager.events import Retrieval
 from evimem.manager.prompts import answer as prompt
 from evimem.manager.view_bank import ViewBank, record_of
+from evimem.model.answer import NOT_IN_MEMORY
 from evimem.model.chat import ChatRequest
 from evimem.model.evidence import (
     Assessment,
@@ -49,8 +50,6 @@ __all__ = [
     "with_steps",
 ]
 
-NOT_MENTIONED = "Not in memory."
-"""What an answer says when no record is related; the fallback that the prompt names."""
 UNUSABLE = "The model's answer could not be used; the records found are cited."
 """What an answer says when the model gave no usable reply."""
 
@@ -177,7 +176,7 @@ class RecordPrompt:
             state.question.text,
             [_record(one) for one in self.shown(state)],
             reference=event_of(state).reference,
-            fallback=NOT_MENTIONED,
+            fallback=NOT_IN_MEMORY,
             room=self.reply_tokens,
             templates=self.templates,
         )
@@ -216,7 +215,7 @@ class RecordAnswerer:
         """The draft answer."""
         said = ask_in_words(self.model, self.prompt.request(state))
         text = "" if said.problem else prompt.final_answer(said.raw)
-        declined = not said.problem and (declines(text) or text.strip(" .") == NOT_MENTIONED[:-1])
+        declined = not said.problem and (declines(text) or text.strip(" .") == NOT_IN_MEMORY[:-1])
         cited = by_turns(state, "" if declined else text, view)
         notes = list(said.dropped)
         if said.problem:
@@ -226,7 +225,7 @@ class RecordAnswerer:
             notes.append(f"context_trimmed: {left_out} records were left out of the answer prompt")
         if declined:
             return Draft(
-                text=NOT_MENTIONED, status="not_in_memory", support=cited, degraded=tuple(notes)
+                text=NOT_IN_MEMORY, status="not_in_memory", support=cited, degraded=tuple(notes)
             )
         wrong = uncarried(text, state, cited, view) if text else ()
         if wrong:

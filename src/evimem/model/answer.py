@@ -6,11 +6,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
-__all__ = ["Answer", "AnswerStatus", "Citation", "Usage"]
+__all__ = ["NOT_IN_MEMORY", "Answer", "AnswerStatus", "Citation", "Usage"]
 
 AnswerStatus = Literal["supported", "partial", "unverified", "not_in_memory"]
 """supported: citations carry it; partial: a part was not found; unverified: a model said it, and
 it holds numbers or names that its citations do not; not_in_memory: nothing stored answers it."""
+
+
+NOT_IN_MEMORY = "Not in memory."
+"""What an answer says when nothing stored answers the question."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

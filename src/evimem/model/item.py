@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import Literal
 
 from evimem.model.time import is_moment
-from evimem.model.turn import JsonValue
+from evimem.model.turn import JsonValue, Turn
 
-__all__ = ["DerivedKind", "Item", "Kind", "Link", "LinkRole"]
+__all__ = ["DerivedKind", "Item", "Kind", "Link", "LinkRole", "id_of"]
 
 DerivedKind = Literal["fact", "episode", "semantic", "record"]
 Kind = Literal["turn", "fact", "episode", "semantic", "record"]
@@ -81,3 +81,8 @@ class Item:
 
 def _words(value: JsonValue) -> list[str]:
     return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+
+
+def id_of(entry: Turn | Item) -> str:
+    """The id of a turn or item."""
+    return entry.turn_id if isinstance(entry, Turn) else entry.item_id

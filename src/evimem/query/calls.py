@@ -15,7 +15,7 @@ from evimem.model.chat import ChatReply, ChatRequest
 from evimem.model.turn import JsonValue
 from evimem.ports import ChatModel
 
-__all__ = ["Said", "ask", "ask_in_words"]
+__all__ = ["Said", "ask", "ask_in_words", "one_line"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,3 +98,8 @@ def _with_more_room(model: ChatModel, request: ChatRequest, cut: TruncatedReply)
         return model.chat(dataclasses.replace(request, max_tokens=2 * request.max_tokens))
     except PromptTooLong as error:
         raise cut from error
+
+
+def one_line(value: JsonValue, limit: int) -> str:
+    """A field of a reply as one line of at most so many characters; empty if it is no text."""
+    return " ".join(value.split())[:limit].strip() if isinstance(value, str) else ""

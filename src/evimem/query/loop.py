@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from evimem.errors import BudgetExceeded
-from evimem.model.answer import Answer, Citation, Usage
+from evimem.model.answer import NOT_IN_MEMORY, Answer, Citation, Usage
 from evimem.model.chat import ModelCall
 from evimem.model.codec import to_json
 from evimem.model.evidence import (
@@ -27,7 +27,7 @@ from evimem.model.evidence import (
     StopReason,
 )
 from evimem.model.ids import content_hash
-from evimem.model.item import Item
+from evimem.model.item import Item, id_of
 from evimem.model.turn import Turn
 from evimem.ports import ModelSession
 from evimem.query.parts import BankView, Draft, Opened, Proposal, Proposed, Recipe, Updater
@@ -298,7 +298,7 @@ def _checked_answer(
 
     An answer left without any citation is not in memory, whatever the draft said.
     """
-    sources = {_id(entry): entry for entry in view.get([e.item_id for e in draft.support])}
+    sources = {id_of(entry): entry for entry in view.get([e.item_id for e in draft.support])}
     citations = tuple(
         cited
         for evidence in draft.support
@@ -306,7 +306,7 @@ def _checked_answer(
     )
     unsupported = draft.status != "not_in_memory" and not citations
     return Answer(
-        text="Not in memory." if unsupported else draft.text,
+        text=NOT_IN_MEMORY if unsupported else draft.text,
         status="not_in_memory" if unsupported else draft.status,
         citations=citations,
         missing=draft.missing,
@@ -318,10 +318,6 @@ def _checked_answer(
     )
 
 
-def _id(entry: Turn | Item) -> str:
-    return entry.turn_id if isinstance(entry, Turn) else entry.item_id
-
-
 def _citation(evidence: EvidenceItem, source: Turn | Item | None) -> Citation | None:
     """The citation if its quote is the source's text at that place, else None."""
     if source is None or not evidence.quote:
@@ -329,7 +325,7 @@ def _citation(evidence: EvidenceItem, source: Turn | Item | None) -> Citation | 
     if source.body[evidence.start : evidence.end] != evidence.quote:
         return None
     return Citation(
-        turn_id=_id(source),
+        turn_id=id_of(source),
         source_id=source.source_id,
         session_id=source.session_id,
         speaker=source.speaker,

@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
-from evimem.errors import SettingsError
 from evimem.model.search import Ranker
 from evimem.ports import ChatModel, ModelSession
 from evimem.query.loop import grown, replay
@@ -24,6 +23,7 @@ from evimem.query.mera.stop import MeraStop
 from evimem.query.mera.verifier import GateVerifier
 from evimem.query.parts import Recipe, Updater
 from evimem.recipes.rebuilt import SILENT, Rebuilt
+from evimem.recipes.windows import room_in
 from evimem.trace import Trace
 
 __all__ = ["MERA", "MERA_RECIPES", "MeraConfig", "fitted", "mera", "rebuilt"]
@@ -82,8 +82,6 @@ names the evidence model, the paper's backbone as planner."""
 
 FIXED_TOKENS = 1850
 """Tokens of the longest prompt that are not state, candidates or records, with its schema."""
-SMALLEST_WINDOW = 4000
-"""The smallest window that MERA's prompts fit into with something to read."""
 
 
 def fitted(config: MeraConfig, window: int) -> MeraConfig:
@@ -98,13 +96,7 @@ def fitted(config: MeraConfig, window: int) -> MeraConfig:
     """
     if not window:
         return config
-    if window < SMALLEST_WINDOW:
-        raise SettingsError(
-            f"the model's window is set to {window} tokens and {config.name} needs "
-            f"{SMALLEST_WINDOW}: use a model or server with a larger one, and set it "
-            "(EVIMEM_LLM_CONTEXT, or `context` of the endpoint)"
-        )
-    room = window - FIXED_TOKENS
+    room = room_in(window, recipe=config.name, fixed=FIXED_TOKENS)
     return dataclasses.replace(
         config,
         reply_tokens=min(config.reply_tokens, room // 3),

@@ -14,7 +14,6 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from evimem.errors import SettingsError
 from evimem.model.chat import ChatRequest
 from evimem.model.evidence import EvidenceState
 from evimem.model.item import Kind
@@ -35,6 +34,7 @@ from evimem.query.qemem.state import with_cards
 from evimem.query.qemem.stop import QemStop
 from evimem.query.qemem.stored import StoredAssessor, StoredOpener
 from evimem.recipes.rebuilt import SILENT, Rebuilt
+from evimem.recipes.windows import room_in
 from evimem.retrieval.fuse import RRF_K
 from evimem.trace import Trace
 
@@ -127,8 +127,6 @@ FIXED_TOKENS = 1600
 """Tokens of the longest prompt that are not memories or cards, with its schema."""
 LONGEST_SHARE = 4
 """One memory fills at most this part of a round; a pasted document must not be all that is read."""
-SMALLEST_WINDOW = 4000
-"""The smallest window that the prompts fit into with something to read."""
 
 
 def fitted(config: QemConfig, window: int) -> QemConfig:
@@ -143,13 +141,7 @@ def fitted(config: QemConfig, window: int) -> QemConfig:
     """
     if not window:
         return config
-    if window < SMALLEST_WINDOW:
-        raise SettingsError(
-            f"the model's window is set to {window} tokens and {config.name} needs "
-            f"{SMALLEST_WINDOW}: use a model or server with a larger one, and set it "
-            "(EVIMEM_LLM_CONTEXT, or `context` of the endpoint)"
-        )
-    room = window - FIXED_TOKENS
+    room = room_in(window, recipe=config.name, fixed=FIXED_TOKENS)
     # Constructor: memories, earlier cards and reply; answer: cards, sources, background and reply.
     return dataclasses.replace(
         config,

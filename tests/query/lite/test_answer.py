@@ -8,9 +8,10 @@ from datetime import UTC, datetime
 
 import pytest
 
+from evimem.model.answer import NOT_IN_MEMORY
 from evimem.model.evidence import EvidenceState, Question
 from evimem.model.turn import History, Role, Session, Turn
-from evimem.query.lite.answer import NOT_IN_MEMORY, LiteAnswerer
+from evimem.query.lite.answer import LiteAnswerer
 from evimem.query.memory_view import MemoryView
 from evimem.query.parts import Draft
 from evimem.query.words import STOP_WORDS, WORD, key

@@ -13,13 +13,13 @@ from qemem_world import START, ask, card, cards, label_of, plan, view
 
 from evimem.embed.hashing import HashingEmbedder
 from evimem.llm.scripted import ScriptedModels
+from evimem.model.answer import NOT_IN_MEMORY
 from evimem.model.cards import ViewCard
 from evimem.model.chat import ChatReply, ChatRequest
 from evimem.model.evidence import Candidate, EvidenceState, Question
 from evimem.model.item import Item, Kind, Link
 from evimem.model.turn import History, Session, Turn
 from evimem.query.memory_view import MemoryView
-from evimem.query.qemem.answerer import NOT_MENTIONED
 from evimem.query.qemem.sources import card_words, cited_context, fitting, surrounding
 from evimem.recipes.qemem import FULL, QEM_RECIPES, QEMEM, QemConfig
 from evimem.trace import Trace
@@ -196,14 +196,14 @@ NO = "FINAL ANSWER: No information available"
     ("replies", "config", "text", "status", "calls"),
     [
         ((NO, "FINAL ANSWER: Pavel"), FULL, "Pavel", "supported", 2),
-        ((NO, NO, "FINAL ANSWER: Pavel"), FULL, NOT_MENTIONED, "not_in_memory", 2),
+        ((NO, NO, "FINAL ANSWER: Pavel"), FULL, NOT_IN_MEMORY, "not_in_memory", 2),
         (("FINAL ANSWER: Pavel",), FULL, "Pavel", "supported", 1),
         (("FINAL ANSWER: Probably no",), FULL, "Probably no", "supported", 1),
-        ((NO,), QEM_RECIPES["qem-noretry"], NOT_MENTIONED, "not_in_memory", 1),
-        ((NO,), QEMEM, NOT_MENTIONED, "not_in_memory", 1),
+        ((NO,), QEM_RECIPES["qem-noretry"], NOT_IN_MEMORY, "not_in_memory", 1),
+        ((NO,), QEMEM, NOT_IN_MEMORY, "not_in_memory", 1),
         (("FINAL ANSWER:", "FINAL ANSWER: Pavel"), FULL, "Pavel", "supported", 2),
-        ((NO, "I'm sorry, but I can't."), FULL, NOT_MENTIONED, "not_in_memory", 2),
-        ((NO, ""), FULL, NOT_MENTIONED, "not_in_memory", 2),
+        ((NO, "I'm sorry, but I can't."), FULL, NOT_IN_MEMORY, "not_in_memory", 2),
+        ((NO, ""), FULL, NOT_IN_MEMORY, "not_in_memory", 2),
     ],
 )
 def test_qem_28_a_refusal_is_asked_for_once_more_and_never_twice(

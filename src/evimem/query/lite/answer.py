@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 
+from evimem.model.answer import NOT_IN_MEMORY
 from evimem.model.evidence import EvidenceItem, EvidenceState
 from evimem.query.lite.abstain import Judgement, asks_advice, judge
 from evimem.query.lite.answer_attribute import asks_code, asks_name, given_name
@@ -35,10 +36,7 @@ from evimem.query.lite.packager import entry_id
 from evimem.query.parts import BankView, Draft
 from evimem.query.words import key, keys
 
-__all__ = ["NOT_IN_MEMORY", "LiteAnswerer"]
-
-NOT_IN_MEMORY = "Not in memory."
-"""What an answer says when nothing stored supports one."""
+__all__ = ["LiteAnswerer"]
 
 CHANGING = ("what", "how_many", "where", "who", "how_often")
 """Kinds of questions whose answer has one value that may change."""

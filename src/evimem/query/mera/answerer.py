@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 
+from evimem.model.answer import NOT_IN_MEMORY
 from evimem.model.chat import ChatRequest
 from evimem.model.evidence import EvidenceItem, EvidenceState
-from evimem.model.item import Item
-from evimem.model.turn import JsonValue, Turn
+from evimem.model.item import id_of
+from evimem.model.turn import JsonValue
 from evimem.ports import ChatModel
 from evimem.query.calls import Said, ask
 from evimem.query.graph import serialise
@@ -28,8 +29,6 @@ from evimem.scoring.tokens import estimate_tokens
 
 __all__ = ["AnswerPrompt", "VerifiedAnswerer"]
 
-NOT_MENTIONED = "Not in memory."
-"""What an answer says when nothing accepted supports one."""
 UNUSABLE = "The model's answer could not be used; the evidence found is cited."
 """What an answer says when the model gave no usable reply."""
 RAW_CHARS = 500
@@ -96,7 +95,7 @@ class VerifiedAnswerer:
         if covered == "none" or not text or not state.evidence:
             nearest = _cited(state.evidence[:3], state.question.text, view)
             return Draft(
-                text=NOT_MENTIONED,
+                text=NOT_IN_MEMORY,
                 status="not_in_memory",
                 support=nearest,
                 missing=state.missing,
@@ -178,7 +177,7 @@ def _cited(
     """The evidence with the words of its turns that carry it; a turn is cited once, and evidence
     whose turn is gone is left out."""
     by_source = {one.item_id: one for one in reversed(evidence)}
-    entries = {_id(value): value for value in view.get(list(by_source))}
+    entries = {id_of(value): value for value in view.get(list(by_source))}
     cited: list[EvidenceItem] = []
     for one in dict.fromkeys(item.item_id for item in evidence):
         entry = entries.get(one)
@@ -189,7 +188,3 @@ def _cited(
             dataclasses.replace(by_source[one], quote=entry.body[start:end], start=start, end=end)
         )
     return tuple(cited)
-
-
-def _id(entry: Turn | Item) -> str:
-    return entry.turn_id if isinstance(entry, Turn) else entry.item_id

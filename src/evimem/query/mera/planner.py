@@ -12,7 +12,7 @@ from evimem.model.evidence import EvidenceState, Intent, Plan
 from evimem.model.search import Exclusion, Filters, Ranker, SearchRequest
 from evimem.model.turn import JsonValue
 from evimem.ports import ChatModel
-from evimem.query.calls import Said, ask
+from evimem.query.calls import Said, ask, one_line
 from evimem.query.graph import serialise
 from evimem.query.mera.prompts import plan as prompt
 from evimem.query.parts import BankView, Proposal, Proposed
@@ -96,19 +96,15 @@ def read_plan(said: Said) -> Plan:
 def _intent(value: JsonValue) -> Intent | None:
     if not isinstance(value, dict):
         return None
-    fact = _line(value.get("fact"), FACT_CHARS)
+    fact = one_line(value.get("fact"), FACT_CHARS)
     entities, topics = _lines(value.get("entities")), _lines(value.get("topics"))
     if not fact and not entities:
         return None
     return Intent(fact=fact, entities=entities, topics=topics)
 
 
-def _line(value: JsonValue, limit: int) -> str:
-    return " ".join(value.split())[:limit].strip() if isinstance(value, str) else ""
-
-
 def _lines(value: JsonValue) -> tuple[str, ...]:
     if not isinstance(value, list):
         return ()
-    lines = (_line(one, WORD_CHARS) for one in value)
+    lines = (one_line(one, WORD_CHARS) for one in value)
     return tuple(dict.fromkeys(line for line in lines if line))[:LIST_ITEMS]

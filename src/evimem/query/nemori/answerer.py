@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
+from evimem.model.answer import NOT_IN_MEMORY
 from evimem.model.chat import ChatRequest
 from evimem.model.evidence import Candidate, EvidenceState
 from evimem.model.item import Item
@@ -22,8 +23,6 @@ __all__ = ["EpisodeAnswerer", "EpisodePrompt"]
 
 WITH_MESSAGES = 2
 """Episodes that are shown with their messages."""
-NOT_MENTIONED = "Not in memory."
-"""What an answer says when the model found none."""
 UNUSABLE = "The model's answer could not be used; the memories found are cited."
 """What an answer says when the model gave no usable reply."""
 
@@ -88,7 +87,7 @@ class EpisodeAnswerer:
         )
         if not declined:
             return draft
-        return dataclasses.replace(draft, text=NOT_MENTIONED, status="not_in_memory")
+        return dataclasses.replace(draft, text=NOT_IN_MEMORY, status="not_in_memory")
 
 
 def _messages(state: EvidenceState, view: BankView) -> tuple[Candidate, ...]:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from evimem.errors import BudgetExceeded
+from evimem.model.answer import NOT_IN_MEMORY
 from evimem.model.cards import ViewCard
 from evimem.model.chat import ChatRequest
 from evimem.model.evidence import Candidate, EvidenceState
@@ -27,8 +28,6 @@ from evimem.scoring.tokens import estimate_tokens
 
 __all__ = ["NOTHING", "AnswerPrompt", "FinalAnswerer", "Shown"]
 
-NOT_MENTIONED = "Not in memory."
-"""What an answer says when the model found none."""
 NOTHING = "(nothing)"
 """What a retry says of an answer without words."""
 UNUSABLE = "The model's answer could not be used; the evidence found is cited."
@@ -175,7 +174,7 @@ class FinalAnswerer:
         missing = state.missing if self.prompt.cards else ""
         if declined:
             return Draft(
-                text=NOT_MENTIONED,
+                text=NOT_IN_MEMORY,
                 status="not_in_memory",
                 support=cited[:3],
                 missing=missing,

@@ -12,7 +12,7 @@ from datetime import date
 
 from evimem.model.cards import ViewCard
 from evimem.model.evidence import Candidate, EvidenceItem, EvidenceState
-from evimem.model.item import Item
+from evimem.model.item import Item, id_of
 from evimem.model.turn import Turn
 from evimem.query.ground import carrying_span
 from evimem.query.parts import BankView
@@ -95,7 +95,7 @@ def _shared(body: str, words: str) -> int:
 def _item(entry: Turn | Item, span: tuple[int, int], card: ViewCard) -> EvidenceItem:
     said_at = None if entry.said_at is None else entry.said_at.isoformat()
     return EvidenceItem(
-        item_id=_id(entry),
+        item_id=id_of(entry),
         quote=entry.body[slice(*span)],
         start=span[0],
         end=span[1],
@@ -117,7 +117,7 @@ def by_turns(state: EvidenceState, answer: str, view: BankView) -> tuple[Evidenc
     for entry in view.get(list(found)):
         own = [entry] if isinstance(entry, Turn) else _turns_of(entry, view)
         for turn in own:
-            turns.setdefault(turn.turn_id, (turn, found[_id(entry)]))
+            turns.setdefault(turn.turn_id, (turn, found[id_of(entry)]))
 
     def place(pair: tuple[Turn, Candidate]) -> tuple[int, int, float]:
         held = frozenset(keys(pair[0].body))
@@ -172,10 +172,6 @@ def little_shared(
     entries = view.get(list(dict.fromkeys(one.item_id for one in cited)))
     held = {key for entry in entries for key in keys(f"{entry.speaker}: {entry.body}")}
     return bool(told) and 2 * len(told & held) < len(told)
-
-
-def _id(entry: Turn | Item) -> str:
-    return entry.turn_id if isinstance(entry, Turn) else entry.item_id
 
 
 def _day(entry: Turn | Item) -> date | None:

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from evimem.model.cards import ViewCard
 from evimem.model.chat import ChatRequest
 from evimem.model.evidence import Assessment, Candidate, Decision, EvidenceItem, EvidenceState
-from evimem.model.item import Item
+from evimem.model.item import Item, id_of
 from evimem.model.turn import JsonValue, Turn
 from evimem.ports import ChatModel
-from evimem.query.calls import Said, ask
+from evimem.query.calls import Said, ask, one_line
 from evimem.query.parts import BankView
 from evimem.query.qemem.pool import LETTERS, as_data, format_pool
 from evimem.query.qemem.prompts import construct as prompt
@@ -168,10 +168,10 @@ class _Settling:
         labels = _labels(said.get("sources"))
         sources = tuple(label for label in labels if label in self.pool)
         if self.relocate and not sources:
-            sources = self._standing(_line(said.get("quote"), CLAIM_CHARS))
+            sources = self._standing(one_line(said.get("quote"), CLAIM_CHARS))
         ids = tuple(self.pool[label].item_id for label in sources)
         quote = self._quote(said.get("quote"), ids)
-        claim = _line(said.get("claim"), CLAIM_CHARS) or quote
+        claim = one_line(said.get("claim"), CLAIM_CHARS) or quote
         if not claim:
             return None
         bodies = [(one, self.entries[one].body) for one in ids if one in self.entries]
@@ -179,7 +179,7 @@ class _Settling:
         card = ViewCard(
             card_id=card_id,
             claim=claim,
-            relation=(relation := _line(said.get("relation"), RELATION_CHARS)),
+            relation=(relation := one_line(said.get("relation"), RELATION_CHARS)),
             role=normalise_role(relation),
             sources=sources,
             unresolved=tuple(label for label in labels if label not in self.pool),
@@ -193,7 +193,7 @@ class _Settling:
             long_quote=too_long(quote),
             round=self.round,
         )
-        return self._timed(card, _line(said.get("time"), TIME_CHARS))
+        return self._timed(card, one_line(said.get("time"), TIME_CHARS))
 
     def _standing(self, quote: str) -> tuple[str, ...]:
         """The label of the memory that a quote of some words stands in as it is, turns first."""
@@ -207,7 +207,7 @@ class _Settling:
 
     def _quote(self, said: JsonValue, ids: Sequence[str]) -> str:
         """The quote without what the prompt put before the words: a label, a speaker's name."""
-        quote = _LEADING_LABEL.sub("", _line(said, CLAIM_CHARS)).strip()
+        quote = _LEADING_LABEL.sub("", one_line(said, CLAIM_CHARS)).strip()
         for one in ids:
             entry = self.entries.get(one)
             lead = f"{entry.speaker}:" if isinstance(entry, Turn) and entry.speaker else ""
@@ -247,25 +247,21 @@ def _entries(
     ]
     if whole:
         cited = [one.item_id for one in pool.values()]
-    return {_id(entry): entry for entry in view.get(list(dict.fromkeys(cited)))}
-
-
-def _id(entry: Turn | Item) -> str:
-    return entry.turn_id if isinstance(entry, Turn) else entry.item_id
+    return {id_of(entry): entry for entry in view.get(list(dict.fromkeys(cited)))}
 
 
 def _labels(value: JsonValue) -> tuple[str, ...]:
     """Labels in a list of sources, however they are bracketed; what is none stays as written."""
     found: list[str] = []
     for one in value if isinstance(value, list) else []:
-        text = _line(one, 60)
+        text = one_line(one, 60)
         found += _LABEL.findall(text.upper()) or ([text] if text else [])
     return tuple(dict.fromkeys(found))[:MAX_SOURCES]
 
 
 def _follow_ups(value: JsonValue) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The queries used, and a note on those beyond three (QEM-19)."""
-    lines = (_line(one, QUERY_CHARS) for one in (value if isinstance(value, list) else []))
+    lines = (one_line(one, QUERY_CHARS) for one in (value if isinstance(value, list) else []))
     asked = tuple(dict.fromkeys(line for line in lines if line))
     kept = asked[: prompt.MAX_FOLLOW_UPS]
     surplus = len(asked) - len(kept)
@@ -275,7 +271,7 @@ def _follow_ups(value: JsonValue) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 def _missing(said: Said, follow_ups: Sequence[str]) -> str:
     """What is missing; a model that only asks for more, or only says no, has said it by that."""
-    return _line(said.data.get("missing"), CLAIM_CHARS) or "; ".join(follow_ups) or UNSAID
+    return one_line(said.data.get("missing"), CLAIM_CHARS) or "; ".join(follow_ups) or UNSAID
 
 
 def _decisions(
@@ -313,7 +309,3 @@ def _evidence(card: ViewCard, entries: Mapping[str, Turn | Item]) -> EvidenceIte
         handle=card.card_id,
         said_at=None if entry is None or entry.said_at is None else entry.said_at.isoformat(),
     )
-
-
-def _line(value: JsonValue, limit: int) -> str:
-    return " ".join(value.split())[:limit].strip() if isinstance(value, str) else ""

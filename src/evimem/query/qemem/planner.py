@@ -16,9 +16,8 @@ from evimem.model.chat import ChatRequest
 from evimem.model.evidence import EvidenceState, Plan, Question, Setting
 from evimem.model.item import Kind
 from evimem.model.search import Exclusion, Origin, Ranker
-from evimem.model.turn import JsonValue
 from evimem.ports import ChatModel
-from evimem.query.calls import Said, ask
+from evimem.query.calls import Said, ask, one_line
 from evimem.query.parts import BankView, Opened, Proposal, Proposed
 from evimem.query.qemem.pool import (
     DEPTH,
@@ -120,13 +119,13 @@ def read_plan(said: Said, question: str) -> Plan:
     if said.problem:
         return Plan(problem=said.problem)
     dropped = list(said.dropped)
-    named = _line(said.data.get("answer_type"), QUERY_CHARS)
+    named = one_line(said.data.get("answer_type"), QUERY_CHARS)
     kind = "_".join(WORD.findall(named.casefold().replace("_", " ")))
     if kind not in get_args(AnswerType):
         dropped.append(f"answer_type: no type {named!r:.40}, read as 'entity'")
         kind = "entity"
     listed = said.data.get("queries")
-    asked = [_line(one, QUERY_CHARS) for one in (listed if isinstance(listed, list) else [])]
+    asked = [one_line(one, QUERY_CHARS) for one in (listed if isinstance(listed, list) else [])]
     kept = query_set(question, asked)[1:]
     if len(kept) < len(asked):
         dropped.append(
@@ -134,16 +133,12 @@ def read_plan(said: Said, question: str) -> Plan:
             f"beyond {prompt.MAX_QUERIES}"
         )
     need = Need(
-        need=_line(said.data.get("need"), NEED_CHARS) or " ".join(question.split()),
+        need=one_line(said.data.get("need"), NEED_CHARS) or " ".join(question.split()),
         answer_type=cast(AnswerType, kind),
         aggregate=said.data.get("aggregate") is True,
         temporal=said.data.get("temporal") is True,
     )
     return Plan(need=need, queries=kept, dropped=tuple(dropped))
-
-
-def _line(value: JsonValue, limit: int) -> str:
-    return " ".join(value.split())[:limit].strip() if isinstance(value, str) else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

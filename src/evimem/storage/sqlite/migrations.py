@@ -98,7 +98,9 @@ def verify(connection: apsw.Connection, migrations: Sequence[Migration], *, path
         SchemaTooNew: the file knows more steps than `migrations`.
         StorageError: the file was made by other steps than these.
     """
-    version = int(connection.pragma("user_version"))
+    with atomic(connection):  # one view: another migrator may be at work between the two reads
+        version = int(connection.pragma("user_version"))
+        rows = _steps_done(connection) if version else []
     if version > len(migrations):
         raise SchemaTooNew(
             f"{str(path)!r} has schema version {version} and this evimem knows up to "
@@ -106,7 +108,6 @@ def verify(connection: apsw.Connection, migrations: Sequence[Migration], *, path
         )
     if version == 0:
         return version
-    rows = connection.execute("SELECT version, name FROM migration ORDER BY version").fetchall()
     expected = [(n + 1, step.name) for n, step in enumerate(migrations[:version])]
     if rows != expected:
         raise StorageError(
@@ -114,6 +115,15 @@ def verify(connection: apsw.Connection, migrations: Sequence[Migration], *, path
             f"expects {[name for _, name in expected]!r}: open it with the evimem that made it"
         )
     return version
+
+
+def _steps_done(connection: apsw.Connection) -> list[tuple[object, ...]]:
+    """Version and name of every step that the file has seen; none if it keeps no such list."""
+    known = connection.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'migration'")
+    if not known.fetchall()[0][0]:
+        return []
+    rows = connection.execute("SELECT version, name FROM migration ORDER BY version")
+    return list(rows.fetchall())
 
 
 def _backup(connection: apsw.Connection, path: Path, version: int, now: datetime) -> Path:
