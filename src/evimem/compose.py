@@ -140,8 +140,8 @@ def build_models(settings: Settings) -> Models | None:
         return None
     from evimem.llm.endpoints import chat_model
     from evimem.llm.pool import Endpoint, ModelPool
-    from evimem.llm.pricing import Price
     from evimem.llm.saved import SavedReplies
+    from evimem.model.cost import Price
 
     endpoints = []
     for one in settings.models.endpoints:

@@ -20,9 +20,10 @@ from evimem.errors import (
     TruncatedReply,
 )
 from evimem.llm.endpoints import chat_model, endpoint
-from evimem.llm.ledger import causes, totals
+from evimem.llm.ledger import causes
 from evimem.llm.pool import Endpoint, ModelPool
 from evimem.model.chat import ChatMessage, ChatReply, ChatRequest, Role
+from evimem.model.cost import totals
 
 ITEM: dict[str, Any] = {
     "type": "object",

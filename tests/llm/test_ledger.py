@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from evimem.llm.ledger import Ledger, TokenSum, causes, counted, totals
+from evimem.llm.ledger import Ledger, causes
 from evimem.model.chat import ChatMessage, ChatReply, ChatRequest, ModelCall, Phase, Role
+from evimem.model.cost import TokenSum, counted, totals
 
 
 def call(role: Role = "plan", phase: Phase = "online", n: int = 1, **fields: Any) -> ModelCall:

@@ -9,9 +9,9 @@ import pytest
 
 from evimem.errors import SettingsError
 from evimem.llm.pool import Endpoint, ModelPool
-from evimem.llm.pricing import Price
 from evimem.llm.scripted import ScriptedModel
 from evimem.model.chat import ChatMessage, ChatReply, ChatRequest, Role
+from evimem.model.cost import Price
 
 
 def pool(**slots: str) -> ModelPool:

@@ -19,11 +19,11 @@ from evimem.errors import (
     ProviderError,
     SettingsError,
 )
-from evimem.llm.ledger import totals
 from evimem.llm.pool import Endpoint, ModelPool
 from evimem.llm.saved import SavedReplies
 from evimem.llm.scripted import ScriptedModel
 from evimem.model.chat import ChatMessage, ChatReply, ChatRequest, ModelCall
+from evimem.model.cost import totals
 
 YES: dict[str, Any] = {
     "type": "object",

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evimem.errors import BudgetExceeded, InvalidReply, ModelServerError, PromptTooLong
-from evimem.llm.ledger import totals
 from evimem.llm.scripted import ScriptedModels
 from evimem.llm.session import ANSWER_TOKENS, Budget, most_tokens
 from evimem.model.chat import ChatMessage, ChatReply, ChatRequest, Phase, Role
+from evimem.model.cost import totals
 
 YES: dict[str, Any] = {
     "type": "object",

@@ -17,7 +17,6 @@ from evimem.errors import (
     PromptTooLong,
     RefusedReply,
 )
-from evimem.llm.ledger import totals
 from evimem.llm.pool import Endpoint, ModelPool
 from evimem.llm.saved import SavedReplies
 from evimem.llm.scripted import ScriptedModel, ScriptedModels
@@ -25,6 +24,7 @@ from evimem.llm.session import most_tokens
 from evimem.llm.structured import Structured
 from evimem.llm.tool_calls import arguments_of, paired, told
 from evimem.model.chat import ChatMessage, ChatReply, ChatRequest, ToolCall, ToolSpec
+from evimem.model.cost import totals
 
 KINDS = ("openai", "anthropic", "ollama")
 SEARCH = ToolSpec(

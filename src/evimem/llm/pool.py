@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from evimem.errors import SettingsError
 from evimem.llm.ledger import Ledger
 from evimem.llm.limit import Limited, Limiter
-from evimem.llm.pricing import Price
 from evimem.llm.retry import Retrying
 from evimem.llm.saved import SavedReplies
 from evimem.llm.session import Budget, Metered, Session
 from evimem.llm.spans import Spanned, tracer
 from evimem.llm.structured import Structured
 from evimem.model.chat import Role
+from evimem.model.cost import Price
 from evimem.ports import ChatModel
 
 __all__ = ["Endpoint", "ModelPool"]
@@ -153,7 +153,7 @@ class ModelPool:
 
     @property
     def prices(self) -> Mapping[str, Price]:
-        """Model asked -> price, of the endpoints that have one; for `pricing.cost`."""
+        """Model asked -> price, of the endpoints that have one; for `model.cost.cost`."""
         return {e.model.model_id: e.price for e in self._endpoints.values() if e.price is not None}
 
     def _endpoint_for(self, role: Role, slot: str) -> str:

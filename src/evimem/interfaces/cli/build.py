@@ -32,8 +32,8 @@ from evimem.interfaces.cli.common import (
 )
 from evimem.interfaces.cli.render import secrets_lines
 from evimem.llm.pool import ModelPool
-from evimem.llm.pricing import Price, call_cost
 from evimem.model.codec import to_json
+from evimem.model.cost import Price, call_cost
 from evimem.settings import Settings
 
 __all__ = ["COMMANDS", "cost_of", "priced", "prices_of"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from evimem.llm.pricing import Cost, Price, call_cost, cost
 from evimem.model.chat import ModelCall, Outcome
+from evimem.model.cost import Cost, Price, call_cost, cost
 
 PRICE = Price(tokens_in=2.0, tokens_out=10.0, tokens_cached=0.5)
 
