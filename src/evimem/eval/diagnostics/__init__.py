@@ -1,0 +1,1 @@
+"""What a run says beyond accuracy: recall, stopping, attribution, budgets, audits, cost."""
