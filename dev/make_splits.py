@@ -25,6 +25,7 @@ MEMORY_R2 = {
     "memory-r2-validation": ("conv-44",),
     "memory-r2-test": ("conv-41", "conv-49", "conv-50", "conv-42", "conv-48", "conv-30", "conv-26"),
 }
+MEMORY_R1 = {"memory-r1-train": ("conv-26",), "memory-r1-validation": ("conv-30",)}
 LME_101 = {
     "single-session-user": 14,
     "single-session-assistant": 12,
@@ -92,13 +93,18 @@ def locomo(data_dir: Path) -> None:
         mapped,
         "categories 1 to 4, evidence fully mapped by the exact parser (QEM-55)",
     )
-    for name, kept in MEMORY_R2.items():
-        write(
-            "locomo",
-            name,
-            ids(kept, answerable=True),
-            f"{', '.join(kept)}, categories 1 to 4 (2:1:7)",
-        )
+    for ratio, parts in (("1:1:8", MEMORY_R1), ("2:1:7", MEMORY_R2)):
+        for name, kept in parts.items():
+            about = f"{', '.join(kept)}, categories 1 to 4 ({ratio})"
+            write("locomo", name, ids(kept, answerable=True), about)
+    test = ids(MEMORY_R2["memory-r2-test"], answerable=True)
+    write("locomo", "1089", test, "the test part of 2:1:7, categories 1 to 4 (X10)")
+    write(
+        "locomo",
+        "1085",
+        [one for one in test if whole.gold[one].evidence],
+        "the same without the four questions that name no evidence (X10)",
+    )
 
 
 def longmemeval(data_dir: Path) -> None:

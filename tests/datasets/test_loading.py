@@ -108,10 +108,14 @@ def test_ben_5_every_split_file_hashes_to_what_it_says() -> None:
         name: len(load_split("locomo", name).question_ids) for name in split_names("locomo")[1:]
     }
     assert sizes == {
+        "1085": 1085,
+        "1089": 1089,
         "1307": 1307,
         "1531": 1531,
         "1540": 1540,
         "1986": 1986,
+        "memory-r1-train": 152,
+        "memory-r1-validation": 81,
         "memory-r2-test": 1089,
         "memory-r2-train": 328,
         "memory-r2-validation": 123,
@@ -129,6 +133,7 @@ def test_ben_5_every_split_file_hashes_to_what_it_says() -> None:
     ("dataset", "parts", "whole"),
     [
         ("locomo", ("tune", "report"), "1986"),
+        ("locomo", ("memory-r1-train", "memory-r1-validation", "1307"), "1540"),
         ("locomo", ("memory-r2-train", "memory-r2-validation", "memory-r2-test"), "1540"),
         ("longmemeval", ("tune", "report"), "500"),
     ],
@@ -167,7 +172,7 @@ def test_ben_5_a_changed_split_file_is_refused(
 
 
 def test_an_unknown_split_lists_the_known_ones() -> None:
-    with pytest.raises(UsageError, match="there are all, 1307"):
+    with pytest.raises(UsageError, match="there are all, 1085"):
         load_split("locomo", "tuen")
     with pytest.raises(UsageError, match="beam has no split 'tune'"):
         load_split("beam", "tune")

@@ -1,14 +1,21 @@
-"""Intervals and tests against SciPy, published values and first principles."""
+"""Intervals and tests against published values, exact enumeration and first principles."""
 
 from __future__ import annotations
 
 import itertools
+import math
 import random
+import subprocess
+import sys
+from fractions import Fraction
+from statistics import NormalDist
 
 import numpy as np
 import pytest
 from scipy import stats as reference
 
+from evimem.errors import MissingExtra
+from evimem.scoring import stats
 from evimem.scoring.stats import (
     balanced_accuracy,
     balanced_accuracy_interval,
@@ -23,11 +30,27 @@ from evimem.scoring.stats import (
 
 @pytest.mark.parametrize(("k", "n"), [(0, 10), (10, 10), (7, 20), (1053, 1305), (1, 1)])
 @pytest.mark.parametrize("level", [0.9, 0.95])
-def test_ben_12_wilson_agrees_with_scipy(k: int, n: int, level: float) -> None:
-    ours = wilson(k, n, level=level)
-    theirs = reference.binomtest(k, n).proportion_ci(level, method="wilson")
-    assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
-    assert ours.estimate == k / n
+def test_ben_12_wilson_solves_the_score_equation(k: int, n: int, level: float) -> None:
+    found = wilson(k, n, level=level)
+    z = NormalDist().inv_cdf(0.5 + level / 2)
+    middle = (k + z * z / 2) / (n + z * z)
+    half = z / (n + z * z) * math.sqrt(k * (n - k) / n + z * z / 4)
+    assert (found.low, found.high) == pytest.approx((middle - half, middle + half), abs=1e-12)
+    assert found.estimate == k / n
+
+
+@pytest.mark.parametrize(
+    ("k", "n", "low", "high"),
+    [  # Newcombe, Statistics in Medicine 17 (1998), table I, method 3
+        (81, 263, 0.2553, 0.3662),
+        (15, 148, 0.0624, 0.1605),
+        (0, 20, 0.0, 0.1611),
+        (1, 29, 0.0061, 0.1718),
+    ],
+)
+def test_ben_12_wilson_gives_published_bounds(k: int, n: int, low: float, high: float) -> None:
+    found = wilson(k, n)
+    assert (found.low, found.high) == pytest.approx((low, high), abs=5e-5)
 
 
 def test_wilson_refuses_impossible_counts() -> None:
@@ -37,9 +60,18 @@ def test_wilson_refuses_impossible_counts() -> None:
 
 
 @pytest.mark.parametrize(("b", "c"), [(0, 0), (1, 0), (5, 17), (17, 5), (60, 90), (300, 340)])
-def test_ben_12_mcnemar_agrees_with_the_exact_binomial_test(b: int, c: int) -> None:
-    expected = 1.0 if b + c == 0 else reference.binomtest(b, b + c, 0.5).pvalue
-    assert mcnemar_exact(b, c) == pytest.approx(expected, rel=1e-9)
+def test_ben_12_mcnemar_is_the_exact_binomial_tail_doubled(b: int, c: int) -> None:
+    n = b + c
+    tail = Fraction(sum(math.comb(n, i) for i in range(min(b, c) + 1)), 2**n)
+    assert mcnemar_exact(b, c) == pytest.approx(min(1.0, float(2 * tail)), rel=1e-9)
+
+
+def test_qem_35_mcnemar_gives_the_published_p_value_of_the_refinement_gain() -> None:
+    before, after, n = 81, 93, 131  # 61.8 -> 71.0 percent of the questions refined
+    assert (round(100 * before / n, 1), round(100 * after / n, 1)) == (61.8, 71.0)
+    gained, lost = 15, 3
+    assert gained - lost == after - before
+    assert round(mcnemar_exact(gained, lost), 4) == 0.0075
 
 
 def test_mcnemar_refuses_negative_counts() -> None:
@@ -47,15 +79,15 @@ def test_mcnemar_refuses_negative_counts() -> None:
         mcnemar_exact(-1, 2)
 
 
-def test_ben_12_bootstrap_of_a_mean_agrees_with_scipy_and_with_theory() -> None:
+def test_ben_12_bootstrap_of_a_mean_agrees_with_a_plain_loop_and_with_theory() -> None:
     rng = np.random.default_rng(5)
     values = rng.normal(3.0, 2.0, size=400)
     ours = bootstrap_mean(values, seed=1, resamples=4000)
-    theirs = reference.bootstrap(
-        (values,), np.mean, n_resamples=4000, method="percentile", rng=np.random.default_rng(2)
-    ).confidence_interval
-    assert ours.low == pytest.approx(theirs.low, abs=0.03)
-    assert ours.high == pytest.approx(theirs.high, abs=0.03)
+    drawn = random.Random(2)
+    means = [sum(drawn.choices(list(values), k=400)) / 400 for _ in range(4000)]
+    low, high = np.quantile(means, [0.025, 0.975])
+    assert ours.low == pytest.approx(low, abs=0.03)
+    assert ours.high == pytest.approx(high, abs=0.03)
     error = values.std(ddof=1) / np.sqrt(400)
     assert ours.high - ours.low == pytest.approx(2 * 1.96 * error, rel=0.06)
     assert ours.estimate == pytest.approx(values.mean())
@@ -86,6 +118,43 @@ def test_qem_51_clusters_of_one_are_the_plain_bootstrap() -> None:
     plain = bootstrap_mean(values, seed=9)
     single = cluster_bootstrap(values, list(range(40)), seed=9)
     assert (plain.low, plain.high) == pytest.approx((single.low, single.high))
+
+
+def test_ben_12_one_conversation_has_no_spread_to_resample() -> None:
+    found = cluster_bootstrap([1.0, 0.0, 1.0], ["a", "a", "a"])
+    assert (found.low, found.estimate, found.high) == pytest.approx((2 / 3, 2 / 3, 2 / 3))
+    assert bootstrap_mean([0.25]).high == 0.25
+    assert paired_bootstrap([1.0], [0.0], resamples=50).p_value == 1 / 50
+
+
+def test_ben_12_batches_do_not_change_the_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = [random.Random(i).random() for i in range(60)]
+    whole = bootstrap_mean(values, seed=2)
+    monkeypatch.setattr(stats, "_BATCH", 60 * 7)
+    assert bootstrap_mean(values, seed=2) == whole
+
+
+def test_qem_51_paired_clusters_resample_the_gap_of_a_conversation_as_a_whole() -> None:
+    first, second = [1, 1, 0, 1, 1, 0], [0, 1, 0, 0, 0, 0]
+    clusters = ["a", "a", "b", "b", "c", "c"]
+    gaps = {"a": 1, "b": 1, "c": 1}  # one question gained in each conversation of two
+    found = paired_bootstrap(first, second, clusters=clusters, resamples=400)
+    assert sum(gaps.values()) / 6 == found.difference.estimate == 0.5
+    assert (found.difference.low, found.difference.high) == (0.5, 0.5)
+    loose = paired_bootstrap(first, second, resamples=400)
+    assert loose.difference.high > loose.difference.low
+
+
+def test_without_scipy_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    stats._scipy_stats.cache_clear()
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    with pytest.raises(MissingExtra, match=r"evimem\[eval\]"):
+        mcnemar_exact(1, 2)
+
+
+def test_importing_the_figures_does_not_import_scipy() -> None:
+    code = "import sys, evimem.scoring.stats; sys.exit('scipy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_dependent_questions_widen_the_interval() -> None:

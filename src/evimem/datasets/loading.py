@@ -15,7 +15,10 @@ __all__ = ["find", "load"]
 
 _PLACES: dict[DatasetName, tuple[str, ...]] = {
     "locomo": ("locomo10.json",),
-    "longmemeval": ("longmemeval", "longmemeval_s_cleaned.json", "longmemeval_oracle.json"),
+    "longmemeval": (
+        *("longmemeval/longmemeval_s_cleaned.json", "longmemeval_s_cleaned.json"),
+        *("longmemeval", "longmemeval_oracle.json"),
+    ),
     "beam": ("beam_100k",),
 }
 

@@ -20,7 +20,13 @@ from evimem.model.evidence import Question
 from evimem.model.ids import stable_id
 from evimem.model.turn import History, Role, Session, Turn
 
-__all__ = ["FutureSessions", "load_longmemeval", "parse_lme_time"]
+__all__ = ["PUBLISHED", "FutureSessions", "load_longmemeval", "parse_lme_time"]
+
+PUBLISHED = {
+    "d6f21ea9d60a0d56f34a05b609c79c88a451d2ae03597821ea3d5a9678c3a442": "longmemeval_s_cleaned",
+    "821a2034d219ab45846873dd14c14f12cfe7776e73527a483f9dac095d38620c": "longmemeval_oracle",
+}
+"""Hashes of the published files; a data set read from one of them says so."""
 
 FutureSessions = Literal["keep", "drop"]
 
@@ -78,6 +84,7 @@ def load_longmemeval(path: Path, *, future_sessions: FutureSessions = "keep") ->
             if history is not None:
                 histories[history.history_id] = history
     notes = [f"sessions after the question's date: {future_sessions}"]
+    notes += [f"the published {PUBLISHED[f.sha256]}" for f in sources if f.sha256 in PUBLISHED]
     if len(questions) < 500:
         notes.append(f"{len(questions)} of LongMemEval's 500 questions")
     return Dataset(

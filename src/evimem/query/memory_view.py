@@ -5,6 +5,7 @@ For tests, benchmarks and evaluation, where a file per conversation would only c
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -68,6 +69,16 @@ class MemoryView:
         if self._embedder is None:
             return ()
         return list(self._embedder.embed(self._embedder.chunks(text)))
+
+    def for_question(self, *, embedder: Embedder | None) -> MemoryView:
+        """The same index with counts of its own, so that several threads may ask at a time.
+
+        Args:
+            embedder: encodes the queries; of the same model as the one of the index.
+        """
+        view = copy.copy(self)
+        view._embedder, view._encoded, view._searches = embedder, {}, 0
+        return view
 
     @property
     def searches(self) -> int:

@@ -1,18 +1,20 @@
-"""Intervals and tests for benchmark figures (BEN-12), seeded and in numpy only.
+"""Intervals and tests for benchmark figures (BEN-12): SciPy's, seeded, under plain names.
 
-Questions of one conversation are not independent, so an interval over conversations resamples
-whole conversations; two systems are compared on the same questions, never by two intervals.
+SciPy is imported where it is used, so that only a benchmark needs it. Questions of one conversation
+are not independent, so an interval over conversations resamples whole conversations; two systems
+are compared on the same questions, never by two intervals.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
+from functools import cache, lru_cache
+from types import ModuleType
 
 import numpy as np
 
+from evimem.errors import missing_extra
 from evimem.scoring.retrieval import FloatArray
 
 __all__ = [
@@ -29,6 +31,7 @@ __all__ = [
 ]
 
 _RESAMPLES = 2000
+_BATCH = 2**17  # values drawn at once, to bound memory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,21 +67,19 @@ def wilson(successes: int, n: int, *, level: float = 0.95) -> Interval:
 
     Raises:
         ValueError: n is not positive, or successes lie outside 0..n.
+        MissingExtra: SciPy is not installed.
     """
     if n <= 0 or not 0 <= successes <= n:
         raise ValueError(f"need 0 <= successes <= n and n > 0, got {successes!r} of {n!r}")
-    z = NormalDist().inv_cdf(0.5 + level / 2)
-    share = successes / n
-    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    return Interval(
-        estimate=share,
-        low=max(0.0, middle - half),
-        high=min(1.0, middle + half),
-        n=n,
-        method="wilson",
-        level=level,
-    )
+    low, high = _wilson_bounds(successes, n, level)
+    return Interval(estimate=successes / n, low=low, high=high, n=n, method="wilson", level=level)
+
+
+@lru_cache(maxsize=4096)  # curves ask for the same shares again and again
+def _wilson_bounds(successes: int, n: int, level: float) -> tuple[float, float]:
+    test = _scipy_stats().binomtest(successes, n)
+    bounds = test.proportion_ci(confidence_level=level, method="wilson")
+    return float(bounds.low), float(bounds.high)
 
 
 def bootstrap_mean(
@@ -112,17 +113,7 @@ def cluster_bootstrap(
     Raises:
         ValueError: no values, or another number of clusters than of values.
     """
-    data = _checked(values)
-    means = _resampled_means(data, clusters, seed=seed, resamples=resamples)
-    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(
-        estimate=float(data.mean()),
-        low=float(low),
-        high=float(high),
-        n=len(data),
-        method="bootstrap" if clusters is None else "cluster-bootstrap",
-        level=level,
-    )
+    return _bootstrapped(values, clusters, seed=seed, resamples=resamples, level=level)[0]
 
 
 def paired_bootstrap(
@@ -146,8 +137,7 @@ def paired_bootstrap(
     if len(one) != len(two):
         raise ValueError(f"the same questions are needed, got {len(one)} and {len(two)}")
     gap = one - two
-    interval = cluster_bootstrap(gap, clusters, seed=seed, resamples=resamples, level=level)
-    means = _resampled_means(gap, clusters, seed=seed, resamples=resamples)
+    interval, means = _bootstrapped(gap, clusters, seed=seed, resamples=resamples, level=level)
     tail = min(float(np.mean(means <= 0)), float(np.mean(means >= 0)))
     return Comparison(difference=interval, p_value=min(1.0, max(2 * tail, 1 / resamples)))
 
@@ -160,9 +150,9 @@ def mcnemar_exact(only_first: int, only_second: int) -> float:
     """
     if only_first < 0 or only_second < 0:
         raise ValueError(f"counts cannot be negative, got {only_first!r} and {only_second!r}")
-    n, k = only_first + only_second, min(only_first, only_second)
-    tail = sum(math.comb(n, i) for i in range(k + 1))
-    return min(1.0, float(2 * tail / 2**n))
+    if only_first + only_second == 0:
+        return 1.0
+    return float(_scipy_stats().binomtest(only_first, only_first + only_second, 0.5).pvalue)
 
 
 def leave_one_out(
@@ -234,22 +224,67 @@ def _checked(values: Sequence[float] | FloatArray) -> FloatArray:
     return data
 
 
-def _resampled_means(
-    data: FloatArray, clusters: Sequence[Hashable] | None, *, seed: int, resamples: int
-) -> FloatArray:
-    """Means of resamples: clusters drawn with replacement, as many as there are."""
-    sums, sizes = data, np.ones_like(data)
+def _bootstrapped(
+    values: Sequence[float] | FloatArray,
+    clusters: Sequence[Hashable] | None,
+    *,
+    seed: int,
+    resamples: int,
+    level: float,
+) -> tuple[Interval, FloatArray]:
+    """The interval of a mean, and the means of all resamples, shape (resamples,).
+
+    Clusters are resampled as pairs of the sum of their values and their number of values.
+    """
+    data = _checked(values)
+    samples: tuple[FloatArray, ...] = (data,)
+    mean_of: Callable[..., FloatArray] = np.mean
     if clusters is not None:
         if len(clusters) != len(data):
             raise ValueError(f"need one cluster per value, got {len(clusters)} for {len(data)}")
         number: dict[Hashable, int] = {}
         which = np.array([number.setdefault(one, len(number)) for one in clusters])
-        sums = np.bincount(which, weights=data).astype(np.float64)
         sizes = np.bincount(which).astype(np.float64)
-    rng = np.random.default_rng(seed)
-    means = np.empty(resamples)
-    for start in range(0, resamples, 256):  # in blocks, to bound memory
-        stop = min(start + 256, resamples)
-        drawn = rng.integers(0, len(sums), size=(stop - start, len(sums)))
-        means[start:stop] = sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1)
-    return means
+        sums = np.bincount(which, weights=data).astype(np.float64)
+        samples, mean_of = (sums, sizes), _ratio
+    mean = float(data.mean())
+    low, high, means = mean, mean, np.full(resamples, mean)  # every resample of one is the same
+    if len(samples[0]) > 1:
+        found = _scipy_stats().bootstrap(
+            samples,
+            mean_of,
+            paired=len(samples) == 2,
+            vectorized=True,
+            method="percentile",
+            n_resamples=resamples,
+            batch=max(1, _BATCH // len(samples[0])),
+            confidence_level=level,
+            rng=np.random.default_rng(seed),
+        )
+        low, high = (float(one) for one in found.confidence_interval)
+        means = np.asarray(found.bootstrap_distribution, dtype=np.float64)
+    interval = Interval(
+        estimate=mean,
+        low=low,
+        high=high,
+        n=len(data),
+        method="bootstrap" if clusters is None else "cluster-bootstrap",
+        level=level,
+    )
+    return interval, means
+
+
+def _ratio(sums: FloatArray, sizes: FloatArray, axis: int = -1) -> FloatArray:
+    """Means of resampled clusters: every question weighs alike."""
+    ratio: FloatArray = sums.sum(axis=axis) / sizes.sum(axis=axis)
+    return ratio
+
+
+@cache
+def _scipy_stats() -> ModuleType:
+    try:
+        from scipy import stats
+    except ImportError as error:
+        raise missing_extra("an interval or a test of a figure", "eval") from error
+    module: ModuleType = stats
+    return module

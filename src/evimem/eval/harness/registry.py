@@ -1,0 +1,82 @@
+"""Every system that a benchmark can run, by name."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+
+from evimem.errors import UsageError
+from evimem.eval.baselines.full_text import FullText
+from evimem.eval.baselines.ircot import IrCot
+from evimem.eval.baselines.naive_rag import NAIVE_RAG, NAIVE_RAG_TURNS
+from evimem.eval.harness.recipe_system import RecipeSystem
+from evimem.eval.harness.stores import (
+    Store,
+    lite_episodes,
+    lite_facts,
+    lite_records,
+    model_facts,
+    model_records,
+    turns_only,
+)
+from evimem.eval.harness.system import System
+from evimem.ports import ModelSession
+from evimem.query.parts import Recipe
+from evimem.recipes import MODEL_RECIPES, RECIPES
+
+__all__ = ["OURS", "limited", "system_names", "systems_named"]
+
+
+def _of(name: str) -> Callable[[ModelSession], Recipe]:
+    if name in RECIPES:
+        return lambda session: RECIPES[name]()
+    return lambda session: MODEL_RECIPES[name](session, {})
+
+
+def _recipe(name: str, store: Store, store_name: str, *, as_name: str = "") -> RecipeSystem:
+    return RecipeSystem(name=as_name or name, recipe=_of(name), store=store, store_name=store_name)
+
+
+OURS: tuple[RecipeSystem, ...] = (
+    _recipe("lite", turns_only, "turns"),
+    _recipe("mera", model_facts, "facts by the model"),
+    _recipe("mera", lite_facts, "turns as facts", as_name="mera-on-turns"),
+    _recipe("mera-flat", lite_facts, "turns as facts", as_name="mera-flat-on-turns"),
+    _recipe("qemem", lite_episodes, "episodes by rules", as_name="qemem-on-lite"),
+    _recipe("unimem", model_records("text"), "records by the model"),
+    _recipe("unimem", lite_records, "records by rules", as_name="unimem-on-lite"),
+)
+"""Our recipes."""
+
+_SYSTEMS: tuple[System, ...] = (FullText(), NAIVE_RAG, NAIVE_RAG_TURNS, IrCot(), *OURS)
+_ALL: Mapping[str, System] = {one.name: one for one in _SYSTEMS}
+
+
+def system_names() -> tuple[str, ...]:
+    """Names of all systems, baselines first."""
+    return tuple(_ALL)
+
+
+def systems_named(names: tuple[str, ...]) -> tuple[System, ...]:
+    """The systems of these names, in this order.
+
+    Raises:
+        UsageError: a name is unknown or comes twice.
+    """
+    for name in names:
+        if name not in _ALL:
+            raise UsageError(f"there is no system {name!r}; there are {', '.join(_ALL)}")
+    if len(set(names)) != len(names):
+        raise UsageError(f"a system is named twice in {', '.join(names)}")
+    return tuple(_ALL[name] for name in names)
+
+
+def limited(system: System, rounds: int | None) -> System:
+    """The system with a lower ceiling of rounds, where it has one; its `params` say so."""
+    if rounds is None:
+        return system
+    if isinstance(system, RecipeSystem):
+        return dataclasses.replace(system, max_rounds=rounds)
+    if isinstance(system, IrCot):
+        return dataclasses.replace(system, max_sentences=min(rounds, system.max_sentences))
+    return system
