@@ -189,8 +189,8 @@ class Mem1:
                 why="the trained weights cannot be had",
             ),
             Deviation(
-                what="the answer is a call of its own, from the last state and, where the steps ran "
-                "out, what the last search found",
+                what="the answer is a call of its own, from the last state and, where the steps "
+                "ran out, what the last search found",
                 why="all systems of a run answer by the same model, under the role answer",
             ),
             Deviation(

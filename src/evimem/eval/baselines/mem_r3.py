@@ -169,8 +169,9 @@ class MemR3:
         """What differs."""
         return (
             Deviation(
-                what="chunks are cut between turns",
-                why="a cut inside a turn leaves half of it in no chunk that can be named as seen",
+                what="chunks are cut between turns and hold one session",
+                why="a cut inside a turn leaves half of it in no chunk that can be named as seen; "
+                "evidence takes its time from its chunk",
             ),
             Deviation(
                 what="candidates are ranked again by cosine plus BM25 (as a share of the best "
@@ -186,9 +187,10 @@ class MemR3:
                 why="the original's prompt takes what happened yesterday to have happened today",
             ),
             Deviation(
-                what="an unusable decision counts as reflect and is told as a problem; the first "
-                "one in a row repeats the last passages",
-                why="the original takes any reply that is no JSON for a reflection, in silence",
+                what="after an unusable decision the search goes on, and the next one shows its "
+                "passages again beside the new ones",
+                why="the original takes a reply that is no JSON for a reflection, in silence, and "
+                "what was shown is masked",
             ),
             Deviation(
                 what="a retrieval that is forced or has no query of its own searches for the gap",
@@ -198,7 +200,7 @@ class MemR3:
 
     def build(self, history: History, tools: Tools) -> _Chunks:
         """Cut and encode; no generative call."""
-        chunks = chunks_of(history.turns, tokens=self.chunk_tokens)
+        chunks = chunks_of(history.turns, tokens=self.chunk_tokens, by_session=True)
         vectors = VectorList()
         for place, chunk in enumerate(chunks):
             vectors.put(str(place), chunk.text, tools)
@@ -252,6 +254,7 @@ class _Loop:
     draft: str = ""
     masked: set[int] = field(default_factory=set)
     passages: list[int] = field(default_factory=list)
+    unread: list[int] = field(default_factory=list)
     streak: int = 0
     steps: list[Step] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
@@ -266,8 +269,9 @@ class _Loop:
                 searched, found = self._retrieve()
             # A retrieval that brings nothing is a reflection: the last passages stay in sight.
             self.streak = 0 if found else self.streak + 1
-            self.passages = found or self.passages
+            self.passages = [*self.unread, *found] or self.passages
             said = self._decide()
+            self.unread = self.passages[-self.built.config.top :] if said.problem else []
             accepted = self._note(said)
             self.steps.append(Step(queries=searched, turn_ids=self._ids(found), accepted=accepted))
             move = self._next(said)
@@ -278,7 +282,7 @@ class _Loop:
     def _retrieve(self) -> tuple[tuple[str, ...], list[int]]:
         """What was searched for, and chunks not seen before."""
         text = self.question.text
-        query = f"{text.rstrip('.')}. {self.query}" if self.query else text
+        query = f"{text} {self.query}" if self.query else text
         found = self.built.retrieve(query, self.masked, self.tools)
         self.masked.update(found)
         return (query,), found
@@ -342,7 +346,7 @@ class _Loop:
 
     def _next(self, said: Said) -> _Decision:
         """What comes next: the decision, or what the streak of reflections forces."""
-        decision = said.data.get("decision", "reflect")
+        decision = said.data.get("decision", "retrieve")
         if decision == "answer":
             self.draft = one_line(said.data.get("draft"), MAX_FACT)
             return "answer"

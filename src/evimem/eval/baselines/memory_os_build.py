@@ -154,7 +154,7 @@ class Builder:
             max_tokens=100,
             temperature=self.settings.overview_temperature,
         )
-        page.overview = " ".join(self._counted(said).raw.split()) if not said.problem else so_far
+        page.overview = self._words(said) or so_far
         self.middle.add(page, self._tools)
         if after is not None:
             self.middle.link(page, after)
@@ -251,8 +251,8 @@ class Builder:
             max_tokens=2000,
             temperature=self.settings.temperature,
         )
-        text = self._counted(said).raw.strip()
-        if not said.problem and len(text) >= MIN_PROFILE:
+        text = self._words(said)
+        if len(text) >= MIN_PROFILE:
             self.profile = text
 
     def _find_knowledge(self, words: str, pages: Sequence[Page]) -> None:
@@ -273,6 +273,12 @@ class Builder:
         for kept, field in ((self.first, "first"), (self.second, "second")):
             for text in words_in(data.get(field)):
                 kept.add(Knowledge(text=text, said_at=newest), self._tools)
+
+    def _words(self, said: Said) -> str:
+        """The words of a reply; "" and counted if there are none to use."""
+        text = "" if said.problem else said.raw.strip()
+        self.unusable += not text
+        return text
 
     def _counted(self, said: Said) -> Said:
         """The reply as it is, after counting it if it is of no use."""

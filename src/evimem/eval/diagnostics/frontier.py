@@ -1,6 +1,6 @@
-"""What accuracy costs: answers, money and visible evidence side by side (QEM-34, 43 to 45).
+"""What accuracy costs: answers, money and visible evidence side by side (QEM-43 to 45).
 
-Only calls made to answer questions count; building memory and judging are reported elsewhere.
+Only calls made to answer questions count. `cost` has building, judging, and the shares of roles.
 """
 
 from __future__ import annotations
@@ -10,23 +10,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from evimem.datasets import Dataset
+from evimem.eval.diagnostics.cost import as_calls
 from evimem.eval.diagnostics.labels import Answers, accuracy, right_answers
 from evimem.eval.diagnostics.turns import EvidenceTurns
 from evimem.eval.diagnostics.visibility import progression
-from evimem.eval.harness.rows import CallRow, RunData, SystemRun
+from evimem.eval.harness.rows import RunData, SystemRun
 from evimem.eval.harness.tables import Cell, Line, Plot, Section, Table
-from evimem.model.chat import ModelCall, Role
+from evimem.model.chat import ModelCall
 from evimem.model.cost import Price, cost, totals
 from evimem.scoring.stats import Interval
 
 __all__ = ["FrontierRow", "cents_per_question", "frontier", "frontier_section", "online_calls"]
-
-GROUPS: Mapping[str, tuple[Role, ...]] = {
-    "planning": ("seed", "plan"),
-    "evidence": ("verify", "extract", "manage"),
-    "answering": ("answer",),
-}
-"""Roles of QEM-44: planning, evidence construction and refinement, final answering."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,39 +40,16 @@ class FrontierRow:
     visible: float | None
     """Share of questions with complete evidence in the final context; None where that cannot be
     traced."""
-    shares: Mapping[str, float]
-    """Planning, evidence, answering: shares of the cost (of tokens where there is no price) that
-    add up to 1; empty without calls."""
     unpriced: tuple[str, ...] = ()
     """Models without a price."""
     on_frontier: bool = False
     """True if no other point is as right for less, or more right for as little."""
 
 
-def _as_calls(rows: Sequence[CallRow]) -> list[ModelCall]:
-    """Rows as calls, which sums are made of; their words are not kept and not needed."""
-    return [
-        ModelCall(
-            role=row.role,
-            phase=row.phase,
-            model=row.model,
-            prompt=row.prompt,
-            request=row.request,
-            outcome=row.outcome,
-            tokens_in=row.tokens_in,
-            tokens_out=row.tokens_out,
-            tokens_cached=row.tokens_cached,
-            seconds=row.seconds,
-            problem=row.problem,
-        )
-        for row in rows
-    ]
-
-
 def online_calls(run: SystemRun, question_id: str) -> list[ModelCall]:
     """The calls made to answer a question by the system's own prompt."""
     ask = run.asks.get(question_id)
-    calls = _as_calls(ask.calls) if ask is not None else []
+    calls = as_calls(ask.calls) if ask is not None else []
     return [one for one in calls if one.phase == "online" and one.role != "judge"]
 
 
@@ -92,20 +63,6 @@ def cents_per_question(
     if unpriced or not questions:
         return None, unpriced
     return 100 * sum(one.amount for one in costs) / len(questions), ()
-
-
-def _shares(
-    run: SystemRun, questions: Sequence[str], prices: Mapping[str, Price] | None
-) -> dict[str, float]:
-    spent: dict[str, float] = {}
-    for group, roles in GROUPS.items():
-        amount = 0.0
-        for question_id in questions:
-            calls = [one for one in online_calls(run, question_id) if one.role in roles]
-            amount += cost(calls, prices).amount if prices else totals(calls).online.total
-        spent[group] = amount
-    whole = sum(spent.values())
-    return {group: amount / whole for group, amount in spent.items()} if whole else {}
 
 
 def frontier(
@@ -176,7 +133,6 @@ def _row(
         tokens=sum(one.total for one in sums) / len(questions),
         calls=sum(one.calls for one in sums) / len(questions),
         visible=visible,
-        shares=_shares(run, questions, prices if cents is not None else None),
         unpriced=unpriced,
     )
 
@@ -228,9 +184,7 @@ def frontier_section(rows: Sequence[FrontierRow], *, reference: str | None = Non
         "on the frontier",
     )
     notes = [
-        f"{one.system}: no price for {', '.join(one.unpriced)}; shares are of tokens."
-        for one in rows
-        if one.unpriced
+        f"{one.system}: no price for {', '.join(one.unpriced)}." for one in rows if one.unpriced
     ]
     unit = "cents" if by_money else "tokens"
     return Section(
@@ -243,18 +197,7 @@ def frontier_section(rows: Sequence[FrontierRow], *, reference: str | None = Non
                 rows=tuple(points),
                 percent=(columns[1], columns[5], columns[6]),
                 notes=(f"The frontier is drawn by {unit} per question.", *notes),
-                ids=("QEM-34", "QEM-43", "QEM-45"),
-            ),
-            Table(
-                title="Calls of a question, and shares of its cost (of its tokens without a price)",
-                columns=("system", "calls per question", *GROUPS),
-                rows=tuple(
-                    (one.system, one.calls, *(one.shares.get(group) for group in GROUPS))
-                    for one in rows
-                ),
-                percent=tuple(GROUPS),
-                notes=("Shares of a row add up to 100.",),
-                ids=("QEM-44",),
+                ids=("QEM-43", "QEM-45"),
             ),
         ),
         plots=(

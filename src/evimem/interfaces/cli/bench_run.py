@@ -30,6 +30,8 @@ from evimem.settings import Settings
 
 __all__ = ["COMMANDS"]
 
+_NO_CEILING = 10**9  # of one operation; the run has a budget of its own
+
 
 @click.command("run")
 @click.option("--data", metavar="PATH", help="Benchmark file or folder [EVIMEM_DATA].")
@@ -134,7 +136,7 @@ def _models(settings: Settings) -> Models:
     run has a budget of its own."""
     if settings.models is None:
         raise SettingsError("no model is set: set EVIMEM_LLM_URL and EVIMEM_LLM_MODEL")
-    free = dataclasses.replace(settings.models, max_calls=None, max_tokens=None)
+    free = dataclasses.replace(settings.models, max_calls=_NO_CEILING, max_tokens=_NO_CEILING)
     models = build_models(dataclasses.replace(settings, models=free))
     assert models is not None  # the settings name one
     return models
