@@ -19,6 +19,7 @@ from evimem.errors import BudgetExceeded, EvimemError
 from evimem.eval.baselines.common import latest_of
 from evimem.eval.harness.blind import blind, blind_question
 from evimem.eval.harness.calls import call_rows, model_calls
+from evimem.eval.harness.capped import CappedSession
 from evimem.eval.harness.keep import Keep
 from evimem.eval.harness.rows import AskRow, BuildRow, CallRow, JudgeRow, RunData, SystemRun
 from evimem.eval.harness.shared import SHARED, shared_answer
@@ -26,7 +27,7 @@ from evimem.eval.harness.system import Asked, Built, System, SystemInfo, Tools
 from evimem.model.cost import Price, cost, counted
 from evimem.model.evidence import Question
 from evimem.model.turn import History
-from evimem.ports import Embedder, FloatArray, Models
+from evimem.ports import Embedder, FloatArray, Models, ModelSession
 
 __all__ = ["Budget", "Plan", "Progress", "RowJudge", "info_of", "read_back", "run"]
 
@@ -85,10 +86,19 @@ class Plan:
     """Also answer by the shared prompt."""
     parallel: int = 1
     """Builds and questions at a time."""
+    reply_tokens: int | None = None
+    """Ceiling of every reply below what prompts ask for; None: none."""
     budget: Budget = field(default_factory=Budget)
     """Ceilings."""
     prices: Mapping[str, Price] = field(default_factory=dict)
     """Model asked -> price, for `Budget.money`."""
+
+    def session(self) -> ModelSession:
+        """The models of one build or question."""
+        session = self.models.session()
+        if self.reply_tokens is None:
+            return session
+        return CappedSession(session, self.reply_tokens)
 
 
 class _Counting:
@@ -244,7 +254,7 @@ def _now(question: Question | None, history: History) -> datetime | None:
 
 def _build(plan: Plan, work: _Work) -> BuildRow | AskRow:
     """One conversation built; `work.built` holds it then."""
-    session, counting = plan.models.session(), _Counting(plan.embedder)
+    session, counting = plan.session(), _Counting(plan.embedder)
     tools = Tools(session=session, embedder=counting, now=_now(None, work.history))
     begun = time.perf_counter()
     failed = ""
@@ -276,7 +286,7 @@ def _ask(plan: Plan, keep: Keep, work: _Work, question: Question) -> BuildRow | 
             question_id=question.question_id,
             failed="its conversation could not be built",
         )
-    session, counting = plan.models.session(), _Counting(plan.embedder)
+    session, counting = plan.session(), _Counting(plan.embedder)
     tools = Tools(session=session, embedder=counting, now=_now(question, work.history))
     begun = time.perf_counter()
     asked, failed = Asked(answer=""), ""
@@ -324,7 +334,7 @@ def _share_all(plan: Plan, keep: Keep, spent: _Spent, show: Progress) -> None:
                 row,
                 question,
                 Tools(
-                    session=plan.models.session(),
+                    session=plan.session(),
                     embedder=plan.embedder,
                     now=_now(question, plan.dataset.history(question)),
                 ),

@@ -12,6 +12,8 @@ from evimem.compose import build_models
 from evimem.datasets import Dataset, DatasetName, find, load
 from evimem.errors import SettingsError, UsageError
 from evimem.eval.answerers import model_answerer, model_judge
+from evimem.eval.judges.judge import profile_judge
+from evimem.eval.judges.profiles import profile_names
 from evimem.eval.judging import JReport, j_table, rejudge, set_id
 from evimem.eval.manager_data import PARTS, first_events, manager_part
 from evimem.eval.manager_eval import Manager, Setup, run
@@ -228,15 +230,27 @@ def _notes(dataset: Dataset) -> tuple[str, ...]:
     help="Where the run kept its answers.",
 )
 @click.option("--data", metavar="PATH", help="Benchmark file or folder [EVIMEM_DATA].")
+@click.option(
+    "--judge",
+    "profile",
+    type=click.Choice(profile_names()),
+    help="Judge by this profile; without it as the run did.",
+)
 @bank_option
 @json_option
 @failing_clearly
 def rejudge_command(
-    report: Path, keep: Path, data: str | None, path: str | None, bank: str | None, as_json: bool
+    report: Path,
+    keep: Path,
+    data: str | None,
+    profile: str | None,
+    path: str | None,
+    bank: str | None,
+    as_json: bool,
 ) -> None:
     """Judge the stored answers of a run of `bench manager` by the judge that is set now: another
-    model, or another prompt from the folder EVIMEM_PROMPTS (uni.judge.txt). Nothing is generated
-    but labels.
+    model, another profile, or another prompt from the folder EVIMEM_PROMPTS (uni.judge.txt,
+    judge.mem0.txt, ...). Nothing is generated but labels.
 
     \b
     Example:
@@ -247,7 +261,11 @@ def rejudge_command(
     if models is None:
         raise SettingsError("no model is set to judge: set EVIMEM_LLM_MODEL")
     templates = {} if settings.prompts is None else read_templates(settings.prompts)
-    judge = model_judge(models, templates=templates)
+    judge = (
+        model_judge(models, templates=templates)
+        if profile is None
+        else profile_judge(models, profile, templates=templates)
+    )
     stored = _read(report)
     kept = Kept.at(keep)
     whole = _loaded(data_path(data, settings), stored.cells[0].set_id.partition("/")[0])

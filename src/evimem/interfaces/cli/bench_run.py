@@ -53,6 +53,7 @@ _NO_CEILING = 10**9  # of one operation; the run has a budget of its own
 @click.option(
     "--rounds", type=click.IntRange(min=1), help="Ceiling of rounds, for systems that have them."
 )
+@click.option("--reply-tokens", type=click.IntRange(min=16), help="Ceiling of every reply.")
 @click.option("--max-calls", type=click.IntRange(min=1))
 @click.option("--max-tokens", type=click.IntRange(min=1))
 @click.option(
@@ -74,6 +75,7 @@ def run_command(
     shared: bool,
     dry_run: bool,
     rounds: int | None,
+    reply_tokens: int | None,
     max_calls: int | None,
     max_tokens: int | None,
     cache: Path | None,
@@ -103,6 +105,7 @@ def run_command(
             embedder=embedder,
             shared=shared,
             parallel=parallel,
+            reply_tokens=reply_tokens,
             budget=Budget(calls=max_calls, tokens=max_tokens),
         )
         if dry_run:
@@ -116,6 +119,7 @@ def run_command(
             params={
                 "set": set_id(part),
                 "seed": seed,
+                "reply tokens": "as prompts ask" if reply_tokens is None else reply_tokens,
                 **{f"model {role}": told for role, told in models.describe().items()},
                 **{f"system {one.name}": "; ".join(f"{k} {v}" for k, v in one.params.items())
                    for one in chosen},
