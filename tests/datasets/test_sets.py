@@ -170,6 +170,18 @@ def test_x10_the_columns_of_the_1307_set_add_up_to_58_30_and_not_to_53_30(data_d
 
 
 @pytest.mark.data
+def test_each_question_stands_once_in_the_set_without_repeats(data_dir: Path) -> None:
+    whole = load_set("locomo-1540", data_dir)
+    texts = [(whole.gold[q.question_id].history_id, q.text) for q in whole.questions]
+    kept = set(load_split("locomo", "1529").question_ids)
+    once = [(whole.gold[q.question_id].history_id, q.text) for q in whole.questions
+            if q.question_id in kept]  # fmt: skip
+    assert len(once) == len(set(once)) == len(set(texts))
+    gone = {one.question_id for one in whole.questions} - kept
+    assert gone == {f"conv-48#{n}" for n in range(89, 100)}
+
+
+@pytest.mark.data
 def test_qem_49_qem_50_qem_55_x15_counts_come_from_the_set_with_the_exact_parser(
     data_dir: Path,
 ) -> None:

@@ -20,6 +20,7 @@ from evimem.eval.answerers import (
     model_judge,
     said_records,
 )
+from evimem.eval.judges.reference import Reference
 from evimem.eval.judging import (
     AnswerRow,
     JudgedRow,
@@ -218,9 +219,9 @@ def test_a_judge_that_fails_leaves_no_row_behind() -> None:
 def test_doubles_for_generated_data_answer_and_judge_without_a_model() -> None:
     said = said_records("q?", None, [record("Ana has two cats."), record("Bo bakes.")])
     assert said.text == "Ana has two cats.\nBo bakes."
-    assert holds_gold("q?", "Two cats", said.text) == "CORRECT"
-    assert holds_gold("q?", "two cat", said.text) == "WRONG"
-    assert holds_gold("q?", "", said.text) == "WRONG"
+    assert holds_gold("q?", Reference(answer="Two cats"), said.text) == "CORRECT"
+    assert holds_gold("q?", Reference(answer="two cat"), said.text) == "WRONG"
+    assert holds_gold("q?", Reference(answer=""), said.text) == "WRONG"
 
 
 def test_answers_of_a_model_come_without_their_mark_and_count_their_tokens() -> None:

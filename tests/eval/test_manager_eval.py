@@ -28,6 +28,7 @@ from evimem.eval.answerers import (
     model_judge,
     said_records,
 )
+from evimem.eval.judges.reference import Reference
 from evimem.eval.judging import rejudge
 from evimem.eval.manager_data import constructions, first_events, gold_chunks, manager_part
 from evimem.eval.manager_eval import Manager, Running, Setup, run
@@ -438,8 +439,8 @@ def test_uni_66_stored_answers_of_a_run_are_judged_by_another_prompt(
     (cell,) = report.cells
     assert cell.j is not None
 
-    def strict(question: str, gold: str, answer: str) -> Any:
-        return "CORRECT" if answer == gold else "WRONG"
+    def strict(question: str, reference: Reference, answer: str) -> Any:
+        return "CORRECT" if answer == reference.answer else "WRONG"
 
     kept = Kept.at(tmp_path)
     answers = kept.answers_of(cell)

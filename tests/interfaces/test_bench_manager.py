@@ -153,6 +153,24 @@ def test_uni_66_rejudge_asks_the_judge_alone(
     assert len(strict.requests) == 2
 
 
+def test_ben_7_rejudge_takes_a_profile_of_the_benchmark(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(monkeypatch, scripted())
+    keep = str(tmp_path / "rows")
+    bench(*given(data, tmp_path, "--keep", keep))
+    models = ScriptedModels(lambda request: "no")
+    use(monkeypatch, models)
+    report = str(tmp_path / "out" / "manager.json")
+    again = ("rejudge", report, "--keep", keep, "--data", str(data), "--judge", "longmemeval")
+    shown = bench(*again).stdout
+    assert "0.00 (0/2)" in shown
+    assert "judge.longmemeval@1#" in shown
+    assert {request.role for request in models.requests} == {"judge"}
+    bench(*again)
+    assert len(models.requests) == 2
+
+
 def test_what_cannot_be_done_is_said(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -47,3 +47,13 @@ def test_feedback_brings_what_resembles_a_turn(talk: Any) -> None:
         return next(h.score for h in view.search(request) if h.item_id == turn)
 
     assert score(like, "t1-1") > score(plain, "t1-1")
+
+
+def test_views_for_two_questions_find_the_same_and_count_their_own(talk: Any) -> None:
+    whole = MemoryView(talk("Ana: I paint horses.\nBen: Nice!"), embedder=HashingEmbedder())
+    first, second = (whole.for_question(embedder=HashingEmbedder()) for _ in range(2))
+    request = SearchRequest(text="horses")
+    assert first.search(request) == whole.search(request)
+    assert (first.searches, first.encoded) == (1, 1)
+    assert (second.searches, second.encoded) == (0, 0)
+    assert second.index is whole.index

@@ -1,7 +1,7 @@
 """Who answers from records and who judges: named functions, by a model or by a rule.
 
 Whoever answers gets a question's words, what "now" means in it, and records; whoever judges gets
-the question's words, the gold answer and an answer, and never what system wrote it (BEN-7).
+the question's words, the right answer and an answer, and never what system wrote it (BEN-7).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from evimem.eval.judges.reference import Reference
 from evimem.manager.prompts import answer as answer_prompt
 from evimem.manager.prompts import judge as judge_prompt
 from evimem.manager.prompts.judge import Label
@@ -57,8 +58,8 @@ class Judge:
 
     name: str
     """Model and prompt; it keeps rows apart."""
-    read: Callable[[str, str, str], Label | None]
-    """From question, gold answer and answer; None where it gave no label that can be read."""
+    read: Callable[[str, Reference, str], Label | None]
+    """From question, right answer and answer; None where it gave no label that can be read."""
 
 
 def said_records(question: str, reference: datetime | None, records: Sequence[Record]) -> Written:
@@ -66,10 +67,10 @@ def said_records(question: str, reference: datetime | None, records: Sequence[Re
     return Written(text="\n".join(one.content for one in records))
 
 
-def holds_gold(question: str, gold: str, answer: str) -> Label | None:
+def holds_gold(question: str, reference: Reference, answer: str) -> Label | None:
     """Judges without a model, for generated data: CORRECT if the gold's words, in their normal
     form, stand in the answer one after the other."""
-    wanted = normalise_answer(gold)
+    wanted = normalise_answer(reference.answer)
     return "CORRECT" if wanted and f" {wanted} " in f" {normalise_answer(answer)} " else "WRONG"
 
 
@@ -113,8 +114,8 @@ def model_judge(models: Models, *, templates: Mapping[str, str] | None = None) -
     """
     empty = judge_prompt.render("", "", "", templates=templates)
 
-    def read(question: str, gold: str, answer: str) -> Label | None:
-        request = judge_prompt.render(question, gold, answer, templates=templates)
+    def read(question: str, reference: Reference, answer: str) -> Label | None:
+        request = judge_prompt.render(question, reference.answer, answer, templates=templates)
         said = ask_in_words(models.session().model("judge"), request)
         return None if said.problem else judge_prompt.read_label(said.raw)
 

@@ -17,6 +17,7 @@ import numpy as np
 from evimem.datasets import Dataset, ids_hash
 from evimem.errors import UsageError
 from evimem.eval.answerers import Answerer, Judge
+from evimem.eval.judges.reference import answer_digest, reference_of
 from evimem.eval.rows import Rows
 from evimem.eval.summary import clusters_of, share_of
 from evimem.manager.prompts.judge import Label
@@ -155,11 +156,11 @@ class Judging:
         Raises:
             ModelError: the judge model failed; nothing is kept, and the next run asks again.
         """
-        gold = self._gold[question_id].answer
-        digest = _digest([_FORMAT, gold, answer])
+        reference = reference_of(self._gold[question_id])
+        digest = answer_digest(reference, answer)
         known = self._rows.get((question_id, self._judge.name, digest))
         if known is None:
-            label = self._judge.read(self._words[question_id], gold, answer)
+            label = self._judge.read(self._words[question_id], reference, answer)
             known = self._rows.add(
                 JudgedRow(
                     question_id=question_id, judge=self._judge.name, answer=digest, label=label

@@ -4,7 +4,9 @@ A file `qem.plan.txt`, `qem.construct.txt`, `qem.answer.txt`, `qem.direct.txt` o
 takes the place of our prompt of that name. Places are written {speakers}, {span}, {question},
 {need}, {pool}, {previous}, {cards}, {sources} and {prev}; other braces stay as they are. So do
 `uni.system.txt`, `uni.answer.txt` ({question}, {memory_block}, {reference_date}, {fallback}) and
-`uni.judge.txt` ({question}, {answer}, {response}) for Uni-Mem.
+`uni.judge.txt` ({question}, {answer}, {response}) for Uni-Mem, and with the same places
+`judge.mem0.txt`, `judge.nemori.txt`, `judge.strict.txt`, `judge.longmemeval.txt` and its kinds
+(`judge.longmemeval.temporal.txt`, ...) for the judges of the benchmark.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ from evimem.model.ids import content_hash
 
 __all__ = ["NAMES", "filled", "read_templates", "tag_of"]
 
+_JUDGED = frozenset({"question", "answer", "response"})
+
 NAMES: Mapping[str, frozenset[str]] = {
     "qem.plan": frozenset({"question"}),
     "qem.construct": frozenset({"question", "pool"}),
@@ -25,7 +29,16 @@ NAMES: Mapping[str, frozenset[str]] = {
     "qem.retry": frozenset({"prev"}),
     "uni.system": frozenset(),
     "uni.answer": frozenset({"question", "memory_block"}),
-    "uni.judge": frozenset({"question", "answer", "response"}),
+    "uni.judge": _JUDGED,
+    "judge.mem0": _JUDGED,
+    "judge.nemori": _JUDGED,
+    "judge.nemori.system": frozenset(),
+    "judge.strict": _JUDGED,
+    "judge.longmemeval": _JUDGED,
+    "judge.longmemeval.temporal": _JUDGED,
+    "judge.longmemeval.update": _JUDGED,
+    "judge.longmemeval.preference": _JUDGED,
+    "judge.longmemeval.abstention": _JUDGED,
 }
 """Prompt -> the places that a template must have."""
 

@@ -1,4 +1,4 @@
-"""NEMORI over a store in memory: what is built, what is shown, and that QEMem has the same store."""
+"""NEMORI over a store in memory: what is built, what is shown, and one store for QEMem too."""
 
 from __future__ import annotations
 

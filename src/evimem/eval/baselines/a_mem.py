@@ -20,10 +20,12 @@ from evimem.eval.baselines.a_mem_prompts import (
     QUERY,
 )
 from evimem.eval.baselines.answering import answered
-from evimem.eval.baselines.common import VectorList, room_of, say_data
-from evimem.eval.baselines.fact_bank import fitted, rows_of, texts_of
+from evimem.eval.baselines.common import VectorList, say_data
+from evimem.eval.baselines.fact_bank import fitted, label_of, room_for, rows_of, texts_of
 from evimem.eval.harness.system import Asked, Deviation, Shown, Step, Tools
+from evimem.model.chat import JsonSchema, Role
 from evimem.model.evidence import Question
+from evimem.model.prompt import Prompt
 from evimem.model.turn import History, JsonValue, Turn
 from evimem.query.calls import Said, one_line
 from evimem.scoring.tokens import estimate_tokens
@@ -96,9 +98,13 @@ class AMem:
                 why="repeated words would only fill the prompt",
             ),
             Deviation(
-                what="the embedder of the run; times are moments and not the source's words; blank "
-                "turns make no note; turns longer than the window are cut in prompts and counted",
+                what="the embedder of the run; times are moments and not the source's words",
                 why="all systems of a run search with the same vectors and are read alike",
+            ),
+            Deviation(
+                what="blank turns make no note; where notes do not fit the prompt of an evolution, "
+                "each is cut to its share there and counted",
+                why="a conversation must not fail for long turns",
             ),
         )
 
@@ -178,13 +184,11 @@ class _Growing:
         self._keep(note)
 
     def _described(self, turn: Turn) -> _Note:
-        fixed = estimate_tokens(ANALYZE.system) + 60
-        model = self._tools.session.model("extract")
-        room = room_of(model, fixed=fixed, reply=ANALYSIS_TOKENS, most=self._system.tokens)
+        room = self._room("extract", ANALYZE, ANALYSIS, ANALYSIS_TOKENS)
         said = say_data(
             self._tools,
             ANALYZE,
-            f"Message:\n{fitted([turn], room, self.counts)}",
+            "Message:\n" + "\n".join(fitted([turn], room, self.counts)),
             schema=ANALYSIS,
             example=ANALYSIS_EXAMPLE,
             role="extract",
@@ -203,20 +207,14 @@ class _Growing:
 
     def _evolved(self, note: _Note, near: Sequence[_Note]) -> _Note:
         """The note with its links and tags, after its neighbours were changed."""
-        model = self._tools.session.model("manage")
-        room = room_of(
-            model,
-            fixed=estimate_tokens(EVOLVE.system) + 60,
-            reply=EVOLUTION_TOKENS,
-            most=self._system.tokens,
-        )
-        own = min(_HEARD, room // 2)
+        room = self._room("manage", EVOLVE, EVOLUTION, EVOLUTION_TOKENS)
+        own = min(_HEARD, room // 2)  # of the prompt; the near notes share the rest
         each = max(40, (room - own) // len(near))
-        told = "\n\n".join(self._card(str(n), one, each) for n, one in enumerate(near))
+        told = "\n\n".join(f"number: {n}\n{self._card(one, each)}" for n, one in enumerate(near))
         said = say_data(
             self._tools,
             EVOLVE,
-            f"New note:\n{self._card('new', note, own)}\n\nNearest notes:\n{told}",
+            f"New note:\n{self._card(note, own)}\n\nNearest notes:\n{told}",
             schema=EVOLUTION,
             example=EVOLUTION_EXAMPLE,
             role="manage",
@@ -231,23 +229,29 @@ class _Growing:
         self.counts["evolved"] += 1
         return self._changed(note, said, {str(n): one for n, one in enumerate(near)})
 
-    def _card(self, label: str, note: _Note, tokens: int) -> str:
-        """A note in a prompt."""
-        words = fitted([note.turn], max(20, tokens - 60), self.counts)
-        return (
-            f"[{label}] {words}\ncontext: {note.context}\nkeywords: {', '.join(note.keywords)}\n"
+    def _room(self, role: Role, prompt: Prompt, schema: JsonSchema, reply: int) -> int:
+        most = self._system.tokens
+        return room_for(self._tools, role, prompt, schema=schema, reply=reply, most=most)
+
+    def _card(self, note: _Note, tokens: int) -> str:
+        """A note in a prompt; its description is shown whole, and its words as far as they fit."""
+        about = (
+            f"context: {note.context}\nkeywords: {', '.join(note.keywords)}\n"
             f"tags: {', '.join(note.tags)}"
         )
+        room = max(20, tokens - estimate_tokens(about) - 15)
+        words = "\n".join(fitted([note.turn], room, self.counts))
+        return f"message: {words}\n{about}"
 
     def _changed(self, note: _Note, said: Said, near: Mapping[str, _Note]) -> _Note:
         """What the reply wants, done to the neighbours and to the note that is given back."""
         actions = texts_of(said.data.get("actions"))
         if "update_neighbor" in actions:
             for row in rows_of(said, "neighbors"):
-                self._change(near.get(one_line(row.get("id"), 40)), row)
+                self._change(near.get(label_of(row.get("id"))), row)
         if "strengthen" not in actions:
             return note
-        wanted = texts_of(said.data.get("connections"))
+        wanted = [label_of(one) for one in texts_of(said.data.get("connections"))]
         links = tuple(near[one].turn.turn_id for one in wanted if one in near)
         self.counts["refused"] += len(wanted) - len(links)
         self.counts["links"] += len(links)

@@ -6,15 +6,16 @@ that changed it. Ids are the bank's own, never places in a list and never made u
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from evimem.eval.baselines.answering import REPLY_TOKENS, answered
-from evimem.eval.baselines.common import VectorList, encoded, line_of, within
+from evimem.eval.baselines.common import VectorList, encoded, line_of, room_of, within
 from evimem.eval.harness.system import Asked, Shown, Step, Tools
-from evimem.model.chat import JsonSchema
+from evimem.model.chat import JsonSchema, Role
 from evimem.model.evidence import Question
 from evimem.model.prompt import Prompt
 from evimem.model.turn import JsonValue, Turn
@@ -33,9 +34,11 @@ __all__ = [
     "apply",
     "batches_of",
     "fitted",
+    "label_of",
     "labelled",
     "operations_of",
     "related",
+    "room_for",
     "rows_of",
     "source_of",
     "store_turns",
@@ -181,10 +184,11 @@ class FactBank:
         Args:
             vector: the query, a unit vector of shape (dim,).
             k: how many at most.
-            speaker: only facts about them; "": all.
+            speaker: only facts about them or about nobody that is known; "": all.
             at_least: the lowest cosine that counts.
         """
-        among = [one.fact_id for one in self if not speaker or one.source.speaker == speaker]
+        wanted = ("", speaker)
+        among = [one.fact_id for one in self if not speaker or one.source.speaker in wanted]
         found = self._vectors.nearest(vector, k, among=among)
         return [(self._facts[one], score) for one, score in found if score >= at_least]
 
@@ -211,6 +215,11 @@ def rows_of(said: Said, key: str) -> list[Mapping[str, JsonValue]]:
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
+def label_of(value: JsonValue) -> str:
+    """A number or name as a reply gives it, without the brackets that prompts set around it."""
+    return one_line(value, 40).strip("[]()# ")
+
+
 def texts_of(value: JsonValue) -> list[str]:
     """The distinct texts of a list that are not blank, each on one line."""
     found = [one_line(one, MAX_FACT) for one in value] if isinstance(value, list) else []
@@ -222,7 +231,7 @@ def operations_of(said: Said) -> list[Operation]:
     return [
         Operation(
             op=str(row.get("op", "")),
-            label=one_line(row.get("id"), 40),
+            label=label_of(row.get("id")),
             text=one_line(row.get("text"), MAX_FACT),
         )
         for row in rows_of(said, "operations")
@@ -309,6 +318,8 @@ def related(
         speakers: whom the facts must be about, one for each query; none: anybody.
         at_least: the lowest cosine that counts.
     """
+    if not len(bank):
+        return []
     best: dict[str, float] = {}
     for place, text in enumerate(texts):
         who = speakers[place] if speakers else ""
@@ -317,17 +328,21 @@ def related(
     return [bank[one] for one in sorted(best, key=lambda one: -best[one])]
 
 
-def labelled(facts: Sequence[Fact], tokens: int) -> tuple[dict[str, str], str]:
+def labelled(
+    facts: Sequence[Fact], tokens: int, *, with_speaker: bool = False
+) -> tuple[dict[str, str], str]:
     """Facts for a manager's prompt: label -> id, and their lines; small numbers as labels, since a
     model copies long ids wrongly.
 
     Args:
         facts: best first; those past the ceiling are left out.
         tokens: ceiling of the lines, estimated.
+        with_speaker: tell whom each is about.
     """
     kept = facts[: len(within([fact.shown for fact in facts], tokens))]
     labels = {str(place): fact.fact_id for place, fact in enumerate(kept)}
-    told = [f"[{place}] {fact.text}" for place, fact in enumerate(kept)]
+    who = [f"(about {one.source.speaker or 'nobody'}) " if with_speaker else "" for one in kept]
+    told = [f"[{place}] {who[place]}{fact.text}" for place, fact in enumerate(kept)]
     return labels, "\n".join(told) or "(none)"
 
 
@@ -344,12 +359,37 @@ def batches_of(turns: Sequence[Turn], size: int) -> list[tuple[Turn, ...]]:
     return [tuple(batch) for batch in made]
 
 
-def fitted(turns: Collection[Turn], tokens: int, counts: Counter[str]) -> str:
-    """Turns as dated lines, cut to a ceiling of estimated tokens: each to its share, where they
-    pass it together. `counts["cut"]` grows by the turns that were cut, in every prompt anew."""
+def room_for(
+    tools: Tools,
+    role: Role,
+    prompt: Prompt,
+    *,
+    schema: JsonSchema,
+    reply: int,
+    most: int,
+    more: str = "",
+) -> int:
+    """Estimated tokens that a call for JSON has left for what varies most.
+
+    Args:
+        tools: the models.
+        role: whose window it must fit; an unknown window leaves `most`.
+        prompt: the system message.
+        schema: of the reply, which some servers need in the prompt.
+        reply: ceiling of the reply.
+        most: the system's own ceiling.
+        more: what else is shown, whole.
+    """
+    fixed = estimate_tokens(prompt.system + json.dumps(schema) + more) + 60
+    return room_of(tools.session.model(role), fixed=fixed, reply=reply, most=most)
+
+
+def fitted(turns: Collection[Turn], tokens: int, counts: Counter[str]) -> list[str]:
+    """Turns as dated lines, one each; where they pass a ceiling of estimated tokens together, each
+    is cut to its share. `counts["cut"]` grows by the turns cut, in every prompt anew."""
     told = [line_of(turn) for turn in turns]
     if estimate_tokens("\n".join(told)) <= tokens:
-        return "\n".join(told)
+        return told
     share = max(20, tokens // max(1, len(told)))
     for place, text in enumerate(told):
         cost = estimate_tokens(text)
@@ -360,7 +400,7 @@ def fitted(turns: Collection[Turn], tokens: int, counts: Counter[str]) -> str:
             text = text[: max(1, int(0.95 * len(text) * share / cost))]
             cost = estimate_tokens(text)
         told[place] = text
-    return "\n".join(told)
+    return told
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

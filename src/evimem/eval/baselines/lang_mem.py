@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from evimem.eval.baselines.common import room_of, say_data
+from evimem.eval.baselines.common import say_data
 from evimem.eval.baselines.fact_bank import (
     FactBank,
     FactMemory,
@@ -15,8 +15,10 @@ from evimem.eval.baselines.fact_bank import (
     apply,
     batches_of,
     fitted,
+    label_of,
     labelled,
     related,
+    room_for,
     rows_of,
     source_of,
     store_turns,
@@ -27,7 +29,7 @@ from evimem.eval.harness.system import Deviation, Tools
 from evimem.model.chat import JsonSchema
 from evimem.model.prompt import compose
 from evimem.model.turn import History, JsonValue, Turn
-from evimem.query.calls import Said, one_line
+from evimem.query.calls import Said
 from evimem.scoring.tokens import estimate_tokens
 
 __all__ = ["LangMem"]
@@ -183,7 +185,8 @@ class LangMem:
                 "repeats equal searches",
             ),
             Deviation(
-                what="blank turns are left out; turns longer than the window are cut and counted",
+                what="blank turns are left out; a turn that does not fit a prompt is cut there and "
+                "counted",
                 why="a conversation must not fail for one long turn",
             ),
         )
@@ -206,13 +209,10 @@ class LangMem:
     def _take_in(
         self, bank: FactBank, turns: Sequence[Turn], tools: Tools, counts: Counter[str]
     ) -> None:
-        room = room_of(
-            tools.session.model("manage"),
-            fixed=estimate_tokens(MANAGE.system) + 80,
-            reply=MANAGE_TOKENS,
-            most=self.tokens,
+        room = room_for(
+            tools, "manage", MANAGE, schema=CHANGES, reply=MANAGE_TOKENS, most=self.tokens
         )
-        words = fitted(turns, room // 2, counts)
+        words = "\n".join(fitted(turns, room // 2, counts))
         found = related(bank, self._queries(turns), k=self.query_limit, tools=tools)
         labels, told = labelled(found, max(40, room - estimate_tokens(words)))
         said = say_data(
@@ -258,11 +258,13 @@ def _operations_of(said: Said) -> list[Operation]:
     changed = [
         Operation(
             op="UPDATE",
-            label=one_line(row.get("id"), 40),
+            label=label_of(row.get("id")),
             text=" ".join(texts_of([row.get("text")])),
         )
         for row in rows_of(said, "update")
     ]
-    gone = [Operation(op="DELETE", label=label) for label in texts_of(said.data.get("delete"))]
+    gone = [
+        Operation(op="DELETE", label=label_of(one)) for one in texts_of(said.data.get("delete"))
+    ]
     new = [Operation(op="ADD", text=text) for text in texts_of(said.data.get("insert"))]
     return [*changed, *gone, *new]

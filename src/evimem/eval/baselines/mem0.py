@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from evimem.eval.baselines.common import room_of, say_data
+from evimem.eval.baselines.common import say_data
 from evimem.eval.baselines.fact_bank import (
     OPERATIONS,
     OPERATIONS_EXAMPLE,
@@ -24,6 +24,7 @@ from evimem.eval.baselines.fact_bank import (
     labelled,
     operations_of,
     related,
+    room_for,
     source_of,
     store_turns,
     texts_of,
@@ -37,8 +38,8 @@ from evimem.eval.baselines.mem0_prompts import (
     UPDATE,
 )
 from evimem.eval.harness.system import Deviation, Tools
+from evimem.model.prompt import Prompt
 from evimem.model.turn import History, Turn
-from evimem.scoring.tokens import estimate_tokens
 
 __all__ = ["Mem0", "Stores", "keep_facts"]
 
@@ -113,8 +114,8 @@ class Mem0:
                 why="the list is cut at its end where the window is small",
             ),
             Deviation(
-                what="batches end with their session and leave out blank turns; turns longer than "
-                "the window are cut and counted",
+                what="batches end with their session and leave out blank turns; a turn that does "
+                "not fit a prompt is cut there and counted",
                 why="a batch has one time, and a conversation must not fail for one long turn",
             ),
         )
@@ -154,17 +155,14 @@ class Mem0:
         counts: Counter[str],
     ) -> None:
         prompt = EXTRACT if owner else EXTRACT_EVERYBODY
-        room = room_of(
-            tools.session.model("extract"),
-            fixed=estimate_tokens(prompt.system) + 60,
-            reply=EXTRACT_TOKENS,
-            most=self.tokens,
+        room = room_for(
+            tools, "extract", prompt, schema=FACTS, reply=EXTRACT_TOKENS, most=self.tokens
         )
         whose = f"Owner of the memory: {owner}\n\n" if owner else ""
         said = say_data(
             tools,
             prompt,
-            f"{whose}Messages:\n{fitted(turns, room, counts)}",
+            f"{whose}Messages:\n" + "\n".join(fitted(turns, room, counts)),
             schema=FACTS,
             example=FACTS_EXAMPLE,
             role="extract",
@@ -192,6 +190,7 @@ def keep_facts(
     facts: Sequence[str],
     *,
     source: Source,
+    prompt: Prompt = UPDATE,
     similar: int,
     tokens: int,
     tools: Tools,
@@ -203,28 +202,25 @@ def keep_facts(
         bank: what they are compared with and kept in.
         facts: new ones.
         source: the turns that they came from.
+        prompt: of the manager; replies follow `OPERATIONS`.
         similar: memories shown for each fact.
         tokens: ceiling of the memories shown.
         tools: the models; the role is `manage`.
         counts: grows, see `apply`; "unusable" where the decisions could not be read.
 
     Raises:
-        ModelError: the model could not be reached.
-        BudgetExceeded: the ceiling of calls or tokens is reached.
+        ModelError, BudgetExceeded: no reply could be had.
     """
     if not facts:
         return
     new = "\n".join(f"- {one}" for one in facts)
-    room = room_of(
-        tools.session.model("manage"),
-        fixed=estimate_tokens(UPDATE.system + new) + 60,
-        reply=UPDATE_TOKENS,
-        most=tokens,
+    room = room_for(
+        tools, "manage", prompt, schema=OPERATIONS, reply=UPDATE_TOKENS, most=tokens, more=new
     )
     labels, told = labelled(related(bank, facts, k=similar, tools=tools), room)
     said = say_data(
         tools,
-        UPDATE,
+        prompt,
         f"Memories:\n{told}\n\nNew facts:\n{new}",
         schema=OPERATIONS,
         example=OPERATIONS_EXAMPLE,

@@ -124,6 +124,8 @@ ANSWER_TOKENS = 120
 """Ceiling of the answer."""
 EVIDENCE_TOKENS = 6000
 """Ceiling of the evidence before the answer model."""
+PASSAGE_TOKENS = 8000
+"""Ceiling of the passages before a decision, where the window is unknown or larger."""
 MAX_FACT = 600
 """Characters of a fact, a gap, a query or a draft that are kept."""
 
@@ -191,6 +193,10 @@ class MemR3:
                 "passages again beside the new ones",
                 why="the original takes a reply that is no JSON for a reflection, in silence, and "
                 "what was shown is masked",
+            ),
+            Deviation(
+                what="passages that do not fit the window beside the others wait, unmasked",
+                why="a prompt that the server cuts loses turns in silence",
             ),
             Deviation(
                 what="a retrieval that is forced or has no query of its own searches for the gap",
@@ -267,9 +273,11 @@ class _Loop:
             found: list[int] = []
             if move == "retrieve":
                 searched, found = self._retrieve()
+                self.passages = self._fitting([*self.unread, *found]) or self.passages
+                found = [one for one in found if one in self.passages]
+                self.masked.update(found)
             # A retrieval that brings nothing is a reflection: the last passages stay in sight.
             self.streak = 0 if found else self.streak + 1
-            self.passages = [*self.unread, *found] or self.passages
             said = self._decide()
             self.unread = self.passages[-self.built.config.top :] if said.problem else []
             accepted = self._note(said)
@@ -283,23 +291,41 @@ class _Loop:
         """What was searched for, and chunks not seen before."""
         text = self.question.text
         query = f"{text} {self.query}" if self.query else text
-        found = self.built.retrieve(query, self.masked, self.tools)
-        self.masked.update(found)
-        return (query,), found
+        return (query,), self.built.retrieve(query, self.masked, self.tools)
+
+    def _room(self) -> int:
+        """Tokens of passages that the prompt of a decision may show."""
+        model = self.tools.session.model("verify")
+        fixed = estimate_tokens(DECIDE.system + self._state()) + 60
+        return room_of(model, fixed=fixed, reply=DECIDE_TOKENS, most=PASSAGE_TOKENS)
+
+    def _fitting(self, places: list[int]) -> list[int]:
+        """The first chunks that fit together, one at least; what does not stays unmasked."""
+        room, kept = self._room(), 0
+        for place in places:
+            room -= estimate_tokens(self.built.chunks[place].text) + 6
+            if kept and room < 0:
+                break
+            kept += 1
+        return places[:kept]
+
+    def _state(self) -> str:
+        """What a decision sees but for the passages."""
+        return (
+            f"{asked_words(self.question, self.tools)}\n\n"
+            f"Evidence so far:\n{lines(self.evidence) or '(none)'}\n\n"
+            f"Missing after the last round: {self.gaps or '(unknown)'}\n"
+            f"Last query: {self.query or '(the question)'}\n"
+            f"Last reasoning: {self.reasoning or '(none)'}"
+        )
 
     def _decide(self) -> Said:
         config, tools = self.built.config, self.tools
-        known = lines(self.evidence) or "(none)"
         passages = "\n\n".join(
             f"Passage {number}:\n{self.built.chunks[place].text}"
             for number, place in enumerate(self.passages, start=1)
         )
-        user = (
-            f"{asked_words(self.question, tools)}\n\nEvidence so far:\n{known}\n\n"
-            f"Missing after the last round: {self.gaps or '(unknown)'}\n"
-            f"Last query: {self.query or '(the question)'}\n"
-            f"Last reasoning: {self.reasoning or '(none)'}\n\n{passages or '(no passages)'}"
-        )
+        user = f"{self._state()}\n\n{passages or '(no passages)'}"
         said = say_data(
             tools,
             DECIDE,

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from evimem.eval.baselines import memory_os_prompts as prompts
-from evimem.eval.baselines.common import VectorList, say, say_data
+from evimem.eval.baselines.common import VectorList
 from evimem.eval.baselines.memory_os_store import (
     Knowledge,
     MidTerm,
@@ -17,6 +17,7 @@ from evimem.eval.baselines.memory_os_store import (
     opener_of,
     pages_of,
 )
+from evimem.eval.baselines.rooms import built_data, built_words
 from evimem.eval.harness.system import Tools
 from evimem.model.turn import History, JsonValue
 from evimem.query.calls import Said
@@ -145,7 +146,7 @@ class Builder:
         last = self._last
         after = last if last is not None and self._continues(last, page) else None
         so_far = after.overview if after is not None else ""
-        said = say(
+        said = built_words(
             self._tools,
             prompts.OVERVIEW,
             f"Overview so far: {so_far or '(none)'}\n\nNew page:\n{page.dated}",
@@ -154,14 +155,14 @@ class Builder:
             max_tokens=100,
             temperature=self.settings.overview_temperature,
         )
-        page.overview = self._words(said) or so_far
+        page.overview = " ".join(self._words(said).split()) or so_far
         self.middle.add(page, self._tools)
         if after is not None:
             self.middle.link(page, after)
         self._last = page
 
     def _continues(self, last: Page, page: Page) -> bool:
-        said = say_data(
+        said = built_data(
             self._tools,
             prompts.CONTINUES,
             f"First page:\n{last.dated}\n\nSecond page:\n{page.dated}",
@@ -178,7 +179,7 @@ class Builder:
         """Summaries with keywords; the words of the pages where the reply has none, so that no page
         is lost."""
         words = "\n".join(page.dated for page in batch)
-        said = say_data(
+        said = built_data(
             self._tools,
             prompts.TOPICS,
             f"Conversation:\n{words}",
@@ -208,7 +209,7 @@ class Builder:
         self.middle.open(summary, keywords, batch, self._tools)
 
     def _keywords(self, text: str) -> frozenset[str]:
-        said = say_data(
+        said = built_data(
             self._tools,
             prompts.KEYWORDS,
             f"Text:\n{text}",
@@ -241,7 +242,7 @@ class Builder:
             segment.changed_at = newest.said_at
 
     def _update_profile(self, words: str) -> None:
-        said = say(
+        said = built_words(
             self._tools,
             prompts.PROFILE,
             f"Person: {self.sides[0]}\n\nProfile so far:\n{self.profile or '(none)'}\n\n"
@@ -256,7 +257,7 @@ class Builder:
             self.profile = text
 
     def _find_knowledge(self, words: str, pages: Sequence[Page]) -> None:
-        said = say_data(
+        said = built_data(
             self._tools,
             prompts.KNOWLEDGE,
             f"First side: {self.sides[0]}\nSecond side: {self.sides[1]}\n\nConversation:\n{words}",

@@ -108,7 +108,9 @@ EXTRACT_R2 = compose(
         "named": "It names everybody by name, never by a pronoun.",
         "alone": "It can be understood without the conversation.",
         "both": "Look at all speakers alike; `speaker` is the person whom the fact is about.",
-        "message": "`message` is the number of the message that tells it.",
+        "message": (
+            "`message` is the number, in round brackets before it, of the message that tells it."
+        ),
         "times": _DATES,
         "nothing": "Greetings and small talk hold no facts; the list may be empty.",
         "data": _DATA,
@@ -156,7 +158,10 @@ MANAGE_R2 = compose(
         "delete": "DELETE a memory that a fact makes false: its number in `id`, an empty `text`.",
         "skip": "A fact that a memory holds already needs no operation.",
         "facts": "In `facts`, list the names of the new facts that the operation rests on.",
-        "alone": "Memories are atomic, name people by name and can be understood alone.",
+        "alone": (
+            "Memories are atomic, name people by name and can be understood alone; whom they are "
+            "about is kept beside them and not repeated in `text`."
+        ),
         "numbers": "Use only numbers that are shown.",
         "data": _DATA,
     },

@@ -23,7 +23,6 @@ from evimem.datasets import Dataset
 from evimem.eval.diagnostics.termination import reason_of
 from evimem.eval.diagnostics.trajectories import (
     Trajectory,
-    gold_turns,
     retriever_of,
     share_over,
     standing_notes,
@@ -326,10 +325,8 @@ def _classes(found: list[Attribution], judge: str, notes: tuple[str, ...]) -> Ta
         wrong = len(one.failures)
         shares = [n / wrong if wrong else None for n in one.counts.values()]
         judged = sum(failure.judged for failure in one.failures)
-        rows.append(
-            (one.system, one.run_id, one.retriever, wrong, one.asked, *one.counts.values())
-            + (*shares, judged, one.unread, one.failed)
-        )
+        head: tuple[Cell, ...] = (one.system, one.run_id, one.retriever, wrong, one.asked)
+        rows.append((*head, *one.counts.values(), *shares, judged, one.unread, one.failed))
     heads = tuple(f"{label}, share" for label in LABELS)
     return Table(
         title="Wrong answers by what went wrong",
@@ -348,6 +345,8 @@ def _classes(found: list[Attribution], judge: str, notes: tuple[str, ...]) -> Ta
             "not viewed, premature stop; all viewed (or enough by a judge's word), incomplete "
             "answer if it gives a part of the gold answer's words, else reasoning error; else "
             "ambiguous.",
+            "Questions that memory does not answer are among them: their gold turns are those that "
+            "the question's trap stands on.",
             CAVEAT,
         ),
         ids=("MERA-88", "MERA-89", "X5", "X6"),

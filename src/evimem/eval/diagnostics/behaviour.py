@@ -3,8 +3,8 @@
 Definitions (MERA-83, 84), over the questions that ran:
 
 - query words: words between blanks of every query issued, averaged over queries;
-- intents per planner call: intents (or planned queries) used of every plan that a trace keeps;
-  without traces, queries issued per planner reply that could be read;
+- intents per planner call: intents (or planned queries, or searches by tools) of every plan that a
+  trace keeps; without traces, queries issued per planner reply that could be read;
 - repetition: share of queries issued whose words, folded, without punctuation and sorted, are those
   of an earlier query of the same question;
 - unreadable replies: share of the planner's replies that could not be used as they came;
@@ -33,7 +33,17 @@ from evimem.eval.harness.rows import AskRow, RunData, SystemRun
 from evimem.eval.harness.tables import Cell, Section, Table
 from evimem.model.evidence import Plan
 
-__all__ = ["FIGURES", "Behaviour", "behaviour", "changes", "normalised", "repeated", "section"]
+__all__ = [
+    "FIGURES",
+    "Behaviour",
+    "QuestionCount",
+    "behaviour",
+    "changes",
+    "counts",
+    "normalised",
+    "repeated",
+    "section",
+]
 
 _PUNCTUATION = re.compile(r"[^\w\s]|_")
 _APOSTROPHES = re.compile(r"['’`]")
@@ -109,11 +119,83 @@ def repeated(queries: Sequence[str]) -> int:
     return len(queries) - len({normalised(query) for query in queries})
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionCount:
+    """One question of one system in counts."""
+
+    queries: int = 0
+    """Queries issued."""
+    words: int = 0
+    """Words of them."""
+    repeated: int = 0
+    """Of them, those asked before."""
+    plans: int = 0
+    """Planner calls: plans of the trace, else planner replies that could be read."""
+    intents: int = 0
+    """Intents of these plans, else queries issued."""
+    lost: int = 0
+    """Plans that stayed unusable, where a trace says so."""
+    traced: int = 0
+    """Plans that a trace says of."""
+    replies: int = 0
+    """Planner replies."""
+    unreadable: int = 0
+    """Of them, those that could not be used as they came."""
+
+
+def counts(run: SystemRun, dataset: Dataset) -> dict[str, QuestionCount]:
+    """Every question that a system ran, in counts; traces are read once, here."""
+    rows = (run.asks.get(one.question_id) for one in dataset.questions)
+    return {row.question_id: _count(run, row) for row in rows if row is not None and not row.failed}
+
+
+def _count(run: SystemRun, row: AskRow) -> QuestionCount:
+    queries = [query for step in row.steps for query in step.queries]
+    replies = [
+        call.outcome != "discarded"
+        for call in row.calls
+        if call.role == "plan" and call.outcome != "failed"
+    ]
+    readable = sum(replies)
+    plans = _plans(run, row)
+    return QuestionCount(
+        queries=len(queries),
+        words=sum(len(query.split()) for query in queries),
+        repeated=repeated(queries),
+        plans=len(plans) or readable,
+        intents=sum(n for n, _ in plans) if plans else len(queries) if readable else 0,
+        lost=sum(problem for _, problem in plans),
+        traced=len(plans),
+        replies=len(replies),
+        unreadable=len(replies) - readable,
+    )
+
+
+def _plans(run: SystemRun, row: AskRow) -> list[tuple[int, bool]]:
+    """Of every plan in a question's trace its intents, and whether it could not be used. Where a
+    plan is a call of tools, its intents are the searches made."""
+    trace = run.trace(row.question_id) if row.traced else None
+    if trace is None:
+        return []
+    first = [] if trace.plan is None else [(_intents(trace.plan), bool(trace.plan.problem))]
+    later = [
+        (_intents(one.plan) or len(one.searches), bool(one.plan.problem))
+        for one in trace.rounds
+        if one.plan is not None
+    ]
+    return [*first, *later]
+
+
+def _intents(plan: Plan) -> int:
+    return len(plan.intents) or len(plan.queries)
+
+
 def behaviour(
     run: SystemRun,
     dataset: Dataset,
     *,
     golds: Mapping[str, GoldTurns] | None = None,
+    counted: Mapping[str, QuestionCount] | None = None,
     only: Collection[str] | None = None,
 ) -> Behaviour:
     """How one system searched (MERA-83).
@@ -122,90 +204,51 @@ def behaviour(
         run: the system.
         dataset: the questions with their gold.
         golds: `gold_turns(dataset)`, where it is made once for several systems.
+        counted: `counts(run, dataset)`, where it is made once.
         only: questions to look at; None: all that ran.
     """
-    rows = [
-        run.asks[one.question_id]
-        for one in dataset.questions
-        if one.question_id in _ran(run) and (only is None or one.question_id in only)
-    ]
-    issued = [[query for step in row.steps for query in step.queries] for row in rows]
-    queries = [query for asked in issued for query in asked]
-    plans = [plan for row in rows for plan in _plans(run, row)]
-    replies = [
-        call.outcome != "discarded"
-        for row in rows
-        for call in row.calls
-        if call.role == "plan" and call.outcome != "failed"
-    ]
-    asked, calls = len(queries), sum(replies)
-    if plans:
-        asked = sum(len(one.intents) or len(one.queries) for one in plans)
-        calls = len(plans)
+    every = counts(run, dataset) if counted is None else counted
+    seen = [one for name, one in every.items() if only is None or name in only]
     members = [
         one
         for one in trajectories(run, dataset, golds).members
         if only is None or one.question_id in only
     ]
+    queries, plans = _sum(seen, "queries"), _sum(seen, "plans")
+    premature = [reason_of(one.stop) == "converged" and one.recall() < 1 for one in members]
     return Behaviour(
         system=run.name,
         retriever=retriever_of(run.info),
-        n=len(rows),
+        n=len(seen),
         n_gold=len(members),
-        queries=len(queries),
-        plans=calls,
-        query_words=_over(sum(len(query.split()) for query in queries), len(queries)),
-        intents=_over(asked, calls),
-        repetition=_over(sum(repeated(asked) for asked in issued), len(queries)),
-        unreadable=_over(replies.count(False), len(replies)),
-        lost=_over(sum(bool(one.problem) for one in plans), len(plans)),
+        queries=queries,
+        plans=plans,
+        query_words=_over(_sum(seen, "words"), queries),
+        intents=_over(_sum(seen, "intents"), plans),
+        repetition=_over(_sum(seen, "repeated"), queries),
+        unreadable=_over(_sum(seen, "unreadable"), _sum(seen, "replies")),
+        lost=_over(_sum(seen, "lost"), _sum(seen, "traced")),
         first_recall=_over(sum(one.recall(1) for one in members), len(members)),
         final_recall=_over(sum(one.recall() for one in members), len(members)),
-        premature=_over(
-            sum(reason_of(one.stop) == "converged" and one.recall() < 1 for one in members),
-            len(members),
-        ),
-        traced=bool(plans),
+        premature=_over(sum(premature), len(members)),
+        traced=bool(plans) and _sum(seen, "traced") == plans,
     )
 
 
-def _ran(run: SystemRun) -> frozenset[str]:
-    return frozenset(name for name, row in run.asks.items() if not row.failed)
-
-
-def _plans(run: SystemRun, row: AskRow) -> list[Plan]:
-    trace = run.trace(row.question_id) if row.traced else None
-    if trace is None:
-        return []
-    first = [] if trace.plan is None else [trace.plan]
-    return [*first, *(one.plan for one in trace.rounds if one.plan is not None)]
+def _sum(seen: Sequence[QuestionCount], name: str) -> int:
+    return sum(int(getattr(one, name)) for one in seen)
 
 
 def _over(part: float, whole: int) -> float | None:
     return part / whole if whole else None
 
 
-def changes(
-    first: SystemRun,
-    reference: SystemRun,
-    dataset: Dataset,
-    *,
-    golds: Mapping[str, GoldTurns] | None = None,
-) -> Mapping[str, float | None]:
-    """First minus reference, figure by figure of `FIGURES`, over the questions that both ran.
-
-    Args:
-        first: the system, such as the trained planner's.
-        reference: what it is compared with.
-        dataset: the questions with their gold.
-        golds: `gold_turns(dataset)`, where it is made once.
-    """
-    both = _ran(first) & _ran(reference)
-    one = behaviour(first, dataset, golds=golds, only=both)
-    other = behaviour(reference, dataset, golds=golds, only=both)
+def changes(first: Behaviour, reference: Behaviour) -> dict[str, float | None]:
+    """First minus reference, figure by figure of `FIGURES` (MERA-83). Both should be of the same
+    questions."""
     found: dict[str, float | None] = {}
     for name in FIGURES:
-        mine, theirs = getattr(one, name), getattr(other, name)
+        mine, theirs = getattr(first, name), getattr(reference, name)
         found[name] = None if mine is None or theirs is None else mine - theirs
     return found
 
@@ -221,10 +264,13 @@ def section(data: RunData, *, reference: str | None = None) -> Section:
         UsageError: the reference is not in the run.
     """
     golds = gold_turns(data.dataset)
-    seen = [behaviour(run, data.dataset, golds=golds) for run in data.systems]
+    counted = {run.name: counts(run, data.dataset) for run in data.systems}
+    seen = [
+        behaviour(run, data.dataset, golds=golds, counted=counted[run.name]) for run in data.systems
+    ]
     tables = [_table(seen, standing_notes(data))]
     if reference is not None:
-        tables.append(_change_table(data, reference, golds))
+        tables.append(_change_table(data, reference, golds, counted))
     return Section(
         name="query-behaviour",
         title="Query behaviour",
@@ -274,18 +320,27 @@ def _table(seen: Sequence[Behaviour], notes: tuple[str, ...]) -> Table:
     )
 
 
-def _change_table(data: RunData, reference: str, golds: Mapping[str, GoldTurns]) -> Table:
+def _change_table(
+    data: RunData,
+    reference: str,
+    golds: Mapping[str, GoldTurns],
+    counted: Mapping[str, Mapping[str, QuestionCount]],
+) -> Table:
     known = {run.name: run for run in data.systems}
     if reference not in known:
         raise UsageError(
             f"the run has no system {reference!r} to compare with; it has {', '.join(known)}"
         )
     rows: list[tuple[Cell, ...]] = []
-    for run in data.systems:
-        if run.name != reference:
-            both = len(_ran(run) & _ran(known[reference]))
-            found = changes(run, known[reference], data.dataset, golds=golds)
-            rows.append((run.name, both, *(found[name] for name in FIGURES)))
+    for name in known:
+        if name != reference:
+            both = counted[name].keys() & counted[reference].keys()
+            mine, theirs = (
+                behaviour(known[one], data.dataset, golds=golds, counted=counted[one], only=both)
+                for one in (name, reference)
+            )
+            found = changes(mine, theirs)
+            rows.append((name, len(both), *(found[figure] for figure in FIGURES)))
     return Table(
         title=f"Change against {reference}",
         columns=("system", "n", *_HEADS),

@@ -9,15 +9,16 @@ shared prompt are counted apart and enter no total.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from evimem.datasets import Dataset
 from evimem.errors import UsageError
 from evimem.eval.diagnostics.trajectories import standing_notes
-from evimem.eval.harness.rows import CallRow, RunData, SystemRun
+from evimem.eval.harness.calls import model_calls
+from evimem.eval.harness.rows import RunData, SystemRun
 from evimem.eval.harness.tables import Cell, Section, Table
-from evimem.model.chat import ModelCall, Role
+from evimem.model.chat import Role
 from evimem.model.cost import Cost, Price, TokenSum, Totals, totals
 from evimem.model.cost import cost as priced
 
@@ -25,7 +26,6 @@ __all__ = [
     "GROUPS",
     "Runtime",
     "SystemCost",
-    "as_calls",
     "calls_per_question",
     "group_shares",
     "runtime",
@@ -43,26 +43,6 @@ GROUPS: Mapping[str, tuple[Role, ...]] = {
 """Roles of the online cost, as shares of the cost are told (QEM-44)."""
 
 _ROLES: tuple[Role, ...] = ("seed", "plan", "verify", "answer", "extract", "manage")
-
-
-def as_calls(rows: Iterable[CallRow]) -> list[ModelCall]:
-    """Rows of calls as calls without words, for the sums of `model.cost`."""
-    return [
-        ModelCall(
-            role=row.role,
-            phase=row.phase,
-            model=row.model,
-            prompt=row.prompt,
-            request=row.request,
-            outcome=row.outcome,
-            problem=row.problem,
-            tokens_in=row.tokens_in,
-            tokens_out=row.tokens_out,
-            tokens_cached=row.tokens_cached,
-            seconds=row.seconds,
-        )
-        for row in rows
-    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,8 +95,8 @@ def system_cost(
     built = [run.builds[one] for one in dataset.histories if one in run.builds]
     asked = [run.asks[q.question_id] for q in dataset.questions if q.question_id in run.asks]
     shared = [run.shared[q.question_id] for q in dataset.questions if q.question_id in run.shared]
-    offline = as_calls(call for row in built for call in row.calls)
-    online = as_calls(call for row in asked for call in row.calls)
+    offline = model_calls(call for row in built for call in row.calls)
+    online = model_calls(call for row in asked for call in row.calls)
     offline_sum = totals(offline, embeddings=sum(row.embeddings for row in built))
     online_sum = totals(online, embeddings=sum(row.embeddings for row in asked))
     table = prices or {}
@@ -133,13 +113,12 @@ def system_cost(
             role: priced([one for one in online if one.role == role], table).amount
             for role in _ROLES
         },
-        shared=totals(as_calls(call for row in shared for call in row.calls)).online,
+        shared=totals(model_calls(call for row in shared for call in row.calls)).online,
         seconds_offline=sum(row.seconds for row in built),
         seconds_online=sum(row.seconds for row in asked),
         failed_builds=sum(bool(row.failed) for row in built),
         failed_asks=sum(bool(row.failed) for row in asked),
-        stray=offline_sum.online.calls
-        + online_sum.offline.calls,
+        stray=offline_sum.online.calls + online_sum.offline.calls,
     )
 
 
@@ -210,9 +189,7 @@ class Runtime:
     """`seconds` over the reference's; None where that is not in the runs or took no time."""
 
 
-def runtime(
-    runs: Sequence[RunData], *, reference: str | None = None
-) -> tuple[Runtime, ...]:
+def runtime(runs: Sequence[RunData], *, reference: str | None = None) -> tuple[Runtime, ...]:
     """Seconds and calls per question of every system (MERA-77).
 
     A run counts as one whatever its number of questions.
@@ -418,7 +395,10 @@ def _shares(costs: Sequence[SystemCost], *, money: bool) -> Table:
         columns=("system", *GROUPS),
         rows=tuple(rows),
         percent=tuple(GROUPS),
-        notes=("Rounded so that every row adds up to 100.0%; - : no call.",),
+        notes=(
+            "Rounded so that every row adds up to 100.0%; - : no call. planning: opening and "
+            "plans; evidence: reading candidates; other: managers that search by calling tools.",
+        ),
         ids=("QEM-44",),
     )
 

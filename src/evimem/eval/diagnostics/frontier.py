@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from evimem.datasets import Dataset
-from evimem.eval.diagnostics.cost import as_calls
 from evimem.eval.diagnostics.labels import Answers, accuracy, right_answers
 from evimem.eval.diagnostics.turns import EvidenceTurns
 from evimem.eval.diagnostics.visibility import progression
+from evimem.eval.harness.calls import model_calls
 from evimem.eval.harness.rows import RunData, SystemRun
 from evimem.eval.harness.tables import Cell, Line, Plot, Section, Table
 from evimem.model.chat import ModelCall
@@ -49,7 +49,7 @@ class FrontierRow:
 def online_calls(run: SystemRun, question_id: str) -> list[ModelCall]:
     """The calls made to answer a question by the system's own prompt."""
     ask = run.asks.get(question_id)
-    calls = as_calls(ask.calls) if ask is not None else []
+    calls = model_calls(ask.calls) if ask is not None else ()
     return [one for one in calls if one.phase == "online" and one.role != "judge"]
 
 
@@ -90,21 +90,19 @@ def frontier(
     made = [_row(run, data.dataset, judge, answers, prices or {}, seed) for run in data.systems]
     by_money = all(one.cents is not None for one in made)
 
-    def spent(one: FrontierRow) -> float:
-        return one.cents if by_money and one.cents is not None else one.tokens
-
     return [
         dataclasses.replace(
-            one,
-            on_frontier=not any(
-                other.accuracy.estimate >= one.accuracy.estimate
-                and spent(other) <= spent(one)
-                and (other.accuracy.estimate, -spent(other)) != (one.accuracy.estimate, -spent(one))
-                for other in made
-            ),
+            one, on_frontier=not any(_beats(other, one, by_money) for other in made)
         )
-        for one in sorted(made, key=spent)
+        for one in sorted(made, key=lambda one: _spent(one, by_money))
     ]
+
+
+def _beats(one: FrontierRow, other: FrontierRow, by_money: bool) -> bool:
+    """True if a point is at least as right for no more, and better in one of the two."""
+    first = (one.accuracy.estimate, -_spent(one, by_money))
+    second = (other.accuracy.estimate, -_spent(other, by_money))
+    return first != second and all(a >= b for a, b in zip(first, second, strict=True))
 
 
 def _row(
@@ -146,22 +144,35 @@ _NOTES = (
 
 
 def frontier_section(rows: Sequence[FrontierRow], *, reference: str | None = None) -> Section:
-    """The operating points and what each share of the work costs.
+    """The operating points, cheapest first, and their plot.
 
     Args:
         rows: of `frontier`.
         reference: the system whose cost the others are shares of (QEM-45); None: no such column.
     """
     by_money = all(one.cents is not None for one in rows)
+    return Section(
+        name="frontier",
+        title="Accuracy and cost",
+        tables=(_points(rows, reference, by_money),),
+        plots=(_plot(rows, by_money),),
+        notes=_NOTES,
+    )
+
+
+def _spent(one: FrontierRow, by_money: bool) -> float:
+    """What a point is placed by: cents where all have a price, else tokens."""
+    return one.cents if by_money and one.cents is not None else one.tokens
+
+
+def _points(rows: Sequence[FrontierRow], reference: str | None, by_money: bool) -> Table:
     base = next((one for one in rows if one.system == reference), None)
-
-    def spent(one: FrontierRow) -> float:
-        return one.cents if by_money and one.cents is not None else one.tokens
-
-    points: list[tuple[Cell, ...]] = []
+    part = () if base is None else (f"share of the cost of {base.system}",)
+    made: list[tuple[Cell, ...]] = []
     for one in rows:
-        part = spent(one) / spent(base) if base is not None and spent(base) else None
-        points.append(
+        whole = 0.0 if base is None else _spent(base, by_money)
+        shares = (_spent(one, by_money) / whole if whole else None,) if part else ()
+        made.append(
             (
                 one.system,
                 one.accuracy,
@@ -169,54 +180,50 @@ def frontier_section(rows: Sequence[FrontierRow], *, reference: str | None = Non
                 one.tokens,
                 one.calls,
                 one.visible,
-                part,
+                *shares,
                 "yes" if one.on_frontier else "no",
             )
         )
-    columns = (
-        "system",
-        "accuracy",
-        "cents per question",
-        "tokens per question",
-        "calls per question",
-        "complete in the final context",
-        f"share of the cost of {reference}" if base is not None else "share of the cost",
-        "on the frontier",
-    )
-    notes = [
+    unpriced = [
         f"{one.system}: no price for {', '.join(one.unpriced)}." for one in rows if one.unpriced
     ]
-    unit = "cents" if by_money else "tokens"
-    return Section(
-        name="frontier",
-        title="Accuracy and cost",
-        tables=(
-            Table(
-                title="Operating points, cheapest first",
-                columns=columns,
-                rows=tuple(points),
-                percent=(columns[1], columns[5], columns[6]),
-                notes=(f"The frontier is drawn by {unit} per question.", *notes),
-                ids=("QEM-43", "QEM-45"),
-            ),
+    return Table(
+        title="Operating points, cheapest first",
+        columns=(
+            "system",
+            "accuracy",
+            "cents per question",
+            "tokens per question",
+            "calls per question",
+            "complete in the final context",
+            *part,
+            "on the frontier",
         ),
-        plots=(
-            Plot(
-                title="Accuracy over cost",
-                x_label=f"{unit} per question",
-                y_label="share answered right",
-                kind="points",
-                lines=tuple(
-                    Line(
-                        label=one.system,
-                        x=(spent(one),),
-                        y=(one.accuracy.estimate,),
-                        low=(one.accuracy.low,),
-                        high=(one.accuracy.high,),
-                    )
-                    for one in rows
-                ),
-            ),
+        rows=tuple(made),
+        percent=("accuracy", "complete in the final context", *part),
+        notes=(f"The frontier is drawn by {_unit(by_money)} per question.", *unpriced),
+        ids=("QEM-43", "QEM-45"),
+    )
+
+
+def _unit(by_money: bool) -> str:
+    return "cents" if by_money else "tokens"
+
+
+def _plot(rows: Sequence[FrontierRow], by_money: bool) -> Plot:
+    return Plot(
+        title="Accuracy over cost",
+        x_label=f"{_unit(by_money)} per question",
+        y_label="share answered right",
+        kind="points",
+        lines=tuple(
+            Line(
+                label=one.system,
+                x=(_spent(one, by_money),),
+                y=(one.accuracy.estimate,),
+                low=(one.accuracy.low,),
+                high=(one.accuracy.high,),
+            )
+            for one in rows
         ),
-        notes=_NOTES,
     )

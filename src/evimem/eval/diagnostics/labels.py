@@ -31,12 +31,12 @@ def right_answers(
 ) -> dict[str, bool]:
     """Whether each question was answered right.
 
-    A question whose answer failed, or whose conversation was not built, is wrong; so is an answer
-    whose judgement could not be read.
+    A question that failed or was not asked is wrong; so is an answer whose judgement could not be
+    read.
 
     Args:
         run: the system's run.
-        dataset: says which conversation a question belongs to.
+        dataset: the questions.
         judge: which judge's labels.
         answers: which answers.
         questions: ids of questions; None: all of the data set.
@@ -51,7 +51,7 @@ def right_answers(
     for question_id in asked:
         if question_id in labels:
             right[question_id] = labels[question_id] is True
-        elif _unanswered(run, dataset, question_id, answers):
+        elif not _answered(run, question_id, answers):
             right[question_id] = False
         else:
             raise UsageError(
@@ -61,14 +61,9 @@ def right_answers(
     return right
 
 
-def _unanswered(run: SystemRun, dataset: Dataset, question_id: str, answers: Answers) -> bool:
-    """True if there is nothing to judge: the build, the question or the shared answer failed."""
-    ask = run.asks.get(question_id)
-    if ask is None:
-        build = run.builds.get(dataset.gold[question_id].history_id)
-        return build is not None and bool(build.failed)
-    shared = run.shared.get(question_id)
-    return bool(ask.failed) or (answers == "shared" and shared is not None and bool(shared.failed))
+def _answered(run: SystemRun, question_id: str, answers: Answers) -> bool:
+    row = (run.asks if answers == "own" else run.shared).get(question_id)
+    return row is not None and not row.failed
 
 
 def hits(right: Mapping[str, bool], questions: Sequence[str]) -> FloatArray:

@@ -15,7 +15,7 @@ from evimem.eval.diagnostics.trajectories import (
     GoldTurns,
     Subset,
     gold_turns,
-    left_out_note,
+    left_out_notes,
     mean_of,
     retriever_of,
     standing_notes,
@@ -120,7 +120,6 @@ def section(data: RunData, *, seed: int = 0) -> Section:
     golds = gold_turns(data.dataset)
     curves = [recall_curve(run, data.dataset, golds=golds, seed=seed) for run in data.systems]
     deepest = min(_SHOWN, max((len(one.viewed) for one in curves), default=1) or 1)
-    left = [left_out_note(one.system, one.subset) for one in curves]
     return Section(
         name="recall-by-round",
         title="Evidence recall by round",
@@ -129,7 +128,7 @@ def section(data: RunData, *, seed: int = 0) -> Section:
             _accepted_table([one for one in curves if one.accepted is not None], deepest),
         ),
         plots=(_plot(curves),),
-        notes=tuple(note for note in left if note),
+        notes=left_out_notes([(one.system, one.subset.n, one.subset.left_out) for one in curves]),
     )
 
 
@@ -161,6 +160,7 @@ def _viewed_table(curves: list[RecallCurve], deepest: int, notes: tuple[str, ...
             "A question that has stopped keeps the recall it had; a system of one round has the "
             "same figure throughout.",
             "first hit: mean first round with a gold turn, over the questions with one.",
+            f"The plot has the rounds after {_SHOWN}, the final figure all of them.",
             f"by {EARLY}: share of the gain after round 1 that is there by round {EARLY}; 100% "
             f"where no question ran longer, - where nothing was gained.",
         ),
@@ -173,8 +173,8 @@ def _accepted_table(curves: list[RecallCurve], deepest: int) -> Table:
     stray = [f"{one.system} {one.unviewed}" for one in curves if one.unviewed]
     notes = [
         "Only gold turns that were viewed can count as accepted, so that no figure here is above "
-        "its neighbour in the table of turns viewed. Systems that do not say what they keep are "
-        "left out."
+        "its neighbour in the table of turns viewed. Systems that do not say what they keep, or "
+        "kept nothing, are left out."
     ]
     if stray:
         notes.append(f"accepted without having been viewed, counted nowhere: {', '.join(stray)}")

@@ -264,61 +264,7 @@ def refinement_section(
     results: Sequence[Refinement], checks: Sequence[ReplayCheck] = ()
 ) -> Section:
     """Trigger rates, gains, and how alike replayed pools are."""
-    gains: list[tuple[Cell, ...]] = []
-    for one in results:
-        for name, gain in (
-            ("refined", one.within),
-            ("refined, clear boundary", one.bounded),
-            ("all", one.overall),
-        ):
-            if gain is not None:
-                gains.append(
-                    (
-                        f"{one.system} against {one.base}: {name}",
-                        gain.n,
-                        gain.base,
-                        gain.full,
-                        gain.comparison.difference,
-                        gain.comparison.p_value,
-                        gain.mcnemar,
-                    )
-                )
-    tables = [
-        Table(
-            title="How often a question is refined",
-            columns=("system", "all", "initial pool incomplete", "initial pool complete", "cents"),
-            rows=tuple(
-                (one.system, one.triggered, one.when_incomplete, one.when_complete, one.cents)
-                for one in results
-            ),
-            percent=("all", "initial pool incomplete", "initial pool complete"),
-            notes=(
-                "cents: what refinement adds to a question, averaged over all; - without prices.",
-                *(
-                    f"{one.system}: {one.drifted} questions that were not refined have another "
-                    f"answer than {one.base}; the gain over all is not of refinement alone."
-                    for one in results
-                    if one.drifted
-                ),
-            ),
-            ids=("QEM-46",),
-        ),
-        Table(
-            title="Accuracy without and with refinement on the same questions",
-            columns=(
-                "questions",
-                "n",
-                "without",
-                "with",
-                "difference",
-                "p (bootstrap)",
-                "p (McNemar)",
-            ),
-            rows=tuple(gains),
-            percent=("without", "with", "difference"),
-            ids=("QEM-46", "QEM-47", "QEM-35"),
-        ),
-    ]
+    tables = [_rates(results), _gains(results)]
     if checks:
         tables.append(
             Table(
@@ -329,9 +275,58 @@ def refinement_section(
                 ids=("QEM-48",),
             )
         )
-    return Section(
-        name="refinement",
-        title="Refinement",
-        tables=tuple(tables),
-        notes=_NOTES,
+    return Section(name="refinement", title="Refinement", tables=tuple(tables), notes=_NOTES)
+
+
+def _rates(results: Sequence[Refinement]) -> Table:
+    shares = ("all", "initial pool incomplete", "initial pool complete")
+    drifts = [
+        f"{one.system}: {one.drifted} questions that were not refined have another answer than "
+        f"{one.base}; the gain over all is not of refinement alone."
+        for one in results
+        if one.drifted
+    ]
+    return Table(
+        title="How often a question is refined",
+        columns=("system", *shares, "cents"),
+        rows=tuple(
+            (one.system, one.triggered, one.when_incomplete, one.when_complete, one.cents)
+            for one in results
+        ),
+        percent=shares,
+        notes=(
+            "cents: what refinement adds to a question, averaged over all; - without prices.",
+            *drifts,
+        ),
+        ids=("QEM-46",),
+    )
+
+
+def _gains(results: Sequence[Refinement]) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for one in results:
+        for name, gain in (
+            ("refined", one.within),
+            ("refined, clear boundary", one.bounded),
+            ("all", one.overall),
+        ):
+            if gain is not None:
+                rows.append(
+                    (
+                        f"{one.system} against {one.base}: {name}",
+                        gain.n,
+                        gain.base,
+                        gain.full,
+                        gain.comparison.difference,
+                        gain.comparison.p_value,
+                        gain.mcnemar,
+                    )
+                )
+    shares = ("without", "with", "difference")
+    return Table(
+        title="Accuracy without and with refinement on the same questions",
+        columns=("questions", "n", *shares, "p (bootstrap)", "p (McNemar)"),
+        rows=tuple(rows),
+        percent=shares,
+        ids=("QEM-46", "QEM-47", "QEM-35"),
     )

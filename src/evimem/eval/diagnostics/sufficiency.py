@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from evimem.datasets import Dataset
+from evimem.eval.baselines.common import lines, room_of, within
 from evimem.eval.harness.rows import AskRow
 from evimem.eval.harness.system import Shown
 from evimem.model.chat import ChatMessage, ChatRequest, JsonSchema
@@ -21,7 +22,8 @@ __all__ = ["PROMPT", "SufficiencyJudge", "evidence_suffices"]
 
 REPLY_TOKENS = 200
 EVIDENCE_TOKENS = 6000
-"""Ceiling of the memories in the prompt, estimated; the last ones are left out first."""
+"""Ceiling of the memories in the prompt, estimated, where the judge's window is not smaller; the
+last ones are left out first."""
 
 SCHEMA: JsonSchema = {
     "type": "object",
@@ -43,7 +45,9 @@ PROMPT = compose(
             " follows from them, by dates or by arithmetic too."
         ),
         "lacking": "If any part of the reference answer has no support in them, they do not.",
-        "world": "Do not add knowledge of your own about the people; plain general knowledge is fine.",
+        "world": (
+            "Add no knowledge of your own about the people; plain general knowledge is fine."
+        ),
         "times": (
             "The time in brackets is when a memory was said; relative words are counted from it."
         ),
@@ -51,12 +55,6 @@ PROMPT = compose(
         "reply": 'Reply with JSON: {"sufficient": true} or {"sufficient": false}.',
     },
 )
-
-
-def _line(one: Shown) -> str:
-    time = "" if one.said_at is None else f"[{one.said_at:%Y-%m-%d %H:%M}] "
-    who = f"{one.speaker}: " if one.speaker else ""
-    return f"- {time}{who}{one.text}"
 
 
 def evidence_suffices(
@@ -78,18 +76,12 @@ def evidence_suffices(
         ModelError: the judge could not be reached.
         BudgetExceeded: the ceiling of calls or tokens is reached.
     """
-    lines: list[str] = []
-    cost = 0
-    for one in shown:
-        line = _line(one)
-        cost += estimate_tokens(line) + 1
-        if cost > EVIDENCE_TOKENS:
-            break
-        lines.append(line)
-    if not lines:
+    if not shown:
         return False
-    told = "\n".join(lines)
-    user = f"Question: {question}\nReference answer: {gold}\nMemories:\n{told}"
+    head = f"Question: {question}\nReference answer: {gold}\nMemories:\n"
+    fixed = estimate_tokens(PROMPT.system) + estimate_tokens(head) + 100
+    room = room_of(model, fixed=fixed, reply=REPLY_TOKENS, most=EVIDENCE_TOKENS)
+    user = head + lines(within(shown, room))
     request = ChatRequest(
         messages=(
             ChatMessage(role="system", text=PROMPT.system),
@@ -140,5 +132,3 @@ class SufficiencyJudge:
                 shown=row.shown,
             )
         return self.verdicts[question_id]
-
-

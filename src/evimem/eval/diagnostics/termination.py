@@ -10,7 +10,7 @@ from evimem.eval.diagnostics.trajectories import (
     GoldTurns,
     Subset,
     gold_turns,
-    left_out_note,
+    left_out_notes,
     mean_of,
     retriever_of,
     share_over,
@@ -93,9 +93,7 @@ def termination(
         retriever=retriever_of(run.info),
         subset=subset,
         rounds=mean_of([float(one.rounds) for one in subset.members], histories, seed=seed),
-        incomplete=share_over(
-            [one.recall() < 1 for one in subset.members], histories, seed=seed
-        ),
+        incomplete=share_over([one.recall() < 1 for one in subset.members], histories, seed=seed),
         stops={reason: stops[reason] for reason in order},
         incomplete_at={reason: lacking[reason] for reason in order},
     )
@@ -143,13 +141,12 @@ def section(data: RunData, *, seed: int = 0) -> Section:
         notes=("- : no question stopped for that reason.", CAVEAT),
         ids=("MERA-81", "MERA-82"),
     )
-    left = [left_out_note(one.system, one.subset) for one in ended]
     return Section(
         name="termination",
         title="Termination",
         tables=(table, by_reason),
         plots=(_plot(ended),),
-        notes=tuple(note for note in left if note),
+        notes=left_out_notes([(one.system, one.subset.n, one.subset.left_out) for one in ended]),
     )
 
 

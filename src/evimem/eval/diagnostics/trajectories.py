@@ -25,7 +25,7 @@ __all__ = [
     "Subset",
     "Trajectory",
     "gold_turns",
-    "left_out_note",
+    "left_out_notes",
     "mean_of",
     "retriever_of",
     "share_over",
@@ -235,9 +235,18 @@ def standing_notes(data: RunData) -> tuple[str, ...]:
     )
 
 
-def left_out_note(name: str, subset: Subset) -> str:
-    """What a diagnostic of a system does not cover, in words; "" if nothing."""
-    if not subset.left_out:
-        return ""
-    told = ", ".join(f"{n} {why}" for why, n in subset.left_out.items())
-    return f"{name}: {subset.n} questions covered; left out: {told}"
+def left_out_notes(covered: Sequence[tuple[str, int, Mapping[str, int]]]) -> tuple[str, ...]:
+    """What a diagnostic does not cover, in words, systems with the same counts together.
+
+    Args:
+        covered: system, questions covered, questions left out by reason.
+    """
+    told: dict[str, list[str]] = {}
+    for name, n, left in covered:
+        if left:
+            why = ", ".join(f"{count} {reason}" for reason, count in left.items())
+            told.setdefault(f"{n} questions covered; left out: {why}", []).append(name)
+    return tuple(
+        f"{'all systems' if len(names) == len(covered) else ', '.join(names)}: {what}"
+        for what, names in told.items()
+    )

@@ -14,7 +14,7 @@ from evimem.datasets import Dataset, alias_groups
 from evimem.errors import UsageError
 from evimem.eval.harness.system import Shown
 from evimem.eval.retrieval_bench import shown_text, to_score
-from evimem.model.turn import History, Turn
+from evimem.model.turn import History
 from evimem.scoring.retrieval import collapse
 from evimem.scoring.tokens import estimate_tokens
 
@@ -28,11 +28,7 @@ class ConversationTurns:
         self.history = history
         """The conversation."""
         self._aliases = alias_groups(history)
-
-    @cached_property
-    def by_id(self) -> Mapping[str, Turn]:
-        """Turns by the data set's id."""
-        return {turn.turn_id: turn for turn in self.history.turns}
+        self._exposed: dict[tuple[str, tuple[str, ...]], tuple[str, ...]] = {}
 
     @cached_property
     def by_source(self) -> Mapping[str, str]:
@@ -51,30 +47,43 @@ class ConversationTurns:
         fact) is left out."""
         return collapse([one for one in ids if one in self._aliases], self._aliases)
 
-    def exposed(self, shown: Shown) -> list[str]:
-        """Turns of a shown piece whose own words stand in it."""
-        words = " ".join(shown.text.split())
-        kept = []
-        for turn_id in shown.turn_ids:
-            turn = self.by_id.get(turn_id)
-            said = " ".join((turn.text.strip() or turn.body).split()) if turn is not None else ""
-            if said and said in words:
-                kept.append(turn_id)
-        return self.named(kept)
+    @cached_property
+    def _words(self) -> Mapping[str, str]:
+        """What was said in each turn, blanks made one; the caption where there are no words."""
+        return {turn.turn_id: _plain(turn.text.strip() or turn.body) for turn in self.history.turns}
+
+    def exposed(self, shown: Shown) -> tuple[str, ...]:
+        """Turns of a shown piece whose own words stand in it, alias groups once."""
+        key = (shown.text, shown.turn_ids)
+        if key not in self._exposed:  # the same pieces are shown for many questions
+            text = _plain(shown.text)
+            said = {one: self._words.get(one, "") for one in shown.turn_ids}
+            kept = [one for one, words in said.items() if words and words in text]
+            self._exposed[key] = tuple(self.named(kept))
+        return self._exposed[key]
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())
 
 
 class EvidenceTurns:
     """The gold turns of the questions that say something about evidence: answerable, with at least
     one gold turn that exists. Gold is opened here for scoring only (BEN-14)."""
 
-    def __init__(self, dataset: Dataset) -> None:
-        """Args:
-        dataset: questions with their conversations.
+    def __init__(self, dataset: Dataset, *, fully_mapped: bool = False) -> None:
+        """The gold turns of a data set.
+
+        Args:
+            dataset: questions with their conversations.
+            fully_mapped: leave out questions with evidence that names no turn (QEM-55).
 
         Raises:
             UsageError: no question has a gold turn.
         """
-        scored, self.left_out = to_score(dataset)
+        scored, _ = to_score(dataset)
+        if fully_mapped:
+            scored = [one for one in scored if dataset.gold[one.question_id].fully_mapped]
         if not scored:
             raise UsageError(
                 f"{dataset.name}/{dataset.split} has no answerable question with gold turns; this "

@@ -11,6 +11,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from evimem.errors import EmptyReply
 from evimem.eval.harness.calls import model_calls
 from evimem.eval.harness.keep import Keep
 from evimem.eval.harness.run import Plan, run
@@ -19,7 +20,7 @@ from evimem.model.cost import Price, Totals, call_cost, totals
 from evimem.ports import ChatModel, ModelSession
 from evimem.scoring.tokens import estimate_tokens
 
-__all__ = ["DryModels", "Estimate", "estimate"]
+__all__ = ["DryModels", "Estimate", "MuteModels", "estimate"]
 
 _SAMPLE = 2  # questions asked of the one conversation that is run
 _PHRASE = "Not mentioned."
@@ -100,6 +101,44 @@ class DryModels:
     def describe(self) -> Mapping[str, str]:
         """No model."""
         return {"default": "not asked"}
+
+
+class _Mute:
+    """Every reply is empty."""
+
+    model_id = "none"
+    window = 0
+
+    def chat(self, request: ChatRequest) -> ChatReply:
+        raise EmptyReply("no model takes part in this run", raw="")
+
+
+class _MuteSession:
+    def model(self, role: Role, *, slot: str = "") -> ChatModel:
+        return _Mute()
+
+    @property
+    def calls(self) -> Sequence[ModelCall]:
+        return ()
+
+
+class MuteModels:
+    """A `ports.Models` whose every reply is empty: what systems find without any model, each by
+    what it does when a reply cannot be used."""
+
+    def session(
+        self, *, max_calls: int | None = None, max_tokens: int | None = None
+    ) -> ModelSession:
+        """A session without calls."""
+        return _MuteSession()
+
+    def forget(self, turn_ids: Collection[str]) -> int:
+        """Nothing is saved here."""
+        return 0
+
+    def describe(self) -> Mapping[str, str]:
+        """No model."""
+        return {"default": "none: every reply is empty"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

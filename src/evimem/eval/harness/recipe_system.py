@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from evimem.eval.harness.stores import Store
+from evimem.eval.harness.stores import Store, Stored
 from evimem.eval.harness.system import Asked, Deviation, Shown, Step, Tools
 from evimem.model.evidence import Candidate, Question
 from evimem.model.item import Item
@@ -18,7 +18,7 @@ from evimem.query.memory_view import MemoryView
 from evimem.query.parts import Recipe
 from evimem.trace import Round, Trace
 
-__all__ = ["RecipeSystem"]
+__all__ = ["Kept", "RecipeSystem"]
 
 SHOWN = 40
 """Of what a recipe viewed, where it accepts nothing by itself, as much is shown."""
@@ -53,71 +53,40 @@ class RecipeSystem:
         """Build what the recipe searches."""
         stored = self.store(history, tools)
         view = MemoryView(history, embedder=tools.embedder, items=stored.items)
-        turns = {turn.turn_id: turn for turn in history.turns}
-        items = {item.item_id: item for item in stored.items}
-        return _Bank(system=self, view=view, turns=turns, items=items, unusable=stored.unusable)
+        return _Bank(system=self, view=view, kept=Kept.of(history, stored))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Bank:
-    """A conversation in memory."""
+class Kept:
+    """What a conversation in memory holds, and the turns behind everything."""
 
-    system: RecipeSystem
-    view: MemoryView
     turns: Mapping[str, Turn]
+    """By id."""
     items: Mapping[str, Item] = field(default_factory=dict)
+    """By id."""
     unusable: int = 0
+    """See `Stored.unusable`."""
+
+    @classmethod
+    def of(cls, history: History, stored: Stored) -> Kept:
+        """The turns of a conversation and what was built from them."""
+        return cls(
+            turns={turn.turn_id: turn for turn in history.turns},
+            items={item.item_id: item for item in stored.items},
+            unusable=stored.unusable,
+        )
 
     @property
     def sizes(self) -> Mapping[str, int]:
+        """Entries by kind."""
         kinds = Counter[str](item.kind for item in self.items.values())
         return {"turns": len(self.turns), **kinds, "unusable": self.unusable}
 
-    def stored(self) -> tuple[Shown, ...]:
+    def everything(self) -> tuple[Shown, ...]:
         """Items where there are any, else the turns."""
-        return tuple(self._shown(one) for one in (self.items or self.turns))
+        return tuple(self.shown(one) for one in (self.items or self.turns))
 
-    def ask(self, question: Question, tools: Tools) -> Asked:
-        given = RunInput(
-            question=question,
-            bank="bench",
-            trace_id="bench",
-            created_at="",
-            max_rounds=self.system.max_rounds,
-        )
-        recipe = self.system.recipe(tools.session)
-        trace = run(recipe, self.view, given, seconds=time.perf_counter, session=tools.session)
-        answer = trace.answer
-        return Asked(
-            answer=answer.text if answer is not None else "",
-            abstained=answer is not None and answer.status == "not_in_memory",
-            shown=tuple(self._shown(one) for one in _told(trace) if self._known(one)),
-            steps=tuple(self._step(one) for one in trace.rounds),
-            stop=_stop(trace),
-            problem="; ".join(trace.degraded),
-            trace=trace,
-        )
-
-    def _known(self, item_id: str) -> bool:
-        return item_id in self.turns or item_id in self.items
-
-    def _step(self, done: Round) -> Step:
-        accepted = () if done.assessment is None else done.assessment.evidence
-        cards = () if done.assessment is None else done.assessment.cards
-        kept = [one.item_id for one in accepted]
-        kept += [one for card in cards for one in card.item_ids]
-        return Step(
-            queries=tuple(step.request.text for step in done.searches),
-            turn_ids=tuple(dict.fromkeys(one for c in done.candidates for one in self._behind(c))),
-            accepted=tuple(dict.fromkeys(one for item in kept for one in self._turns_of(item))),
-        )
-
-    def _behind(self, candidate: Candidate) -> tuple[str, ...]:
-        """Turns that a candidate put before the assessor's eyes."""
-        found = self._turns_of(candidate.item_id)
-        return found or tuple(one for one in candidate.refs if one in self.turns)
-
-    def _turns_of(self, item_id: str) -> tuple[str, ...]:
+    def turns_of(self, item_id: str) -> tuple[str, ...]:
         """A turn is itself, a fact its parent, an episode its members, a record its sources. What
         was concluded from episodes stands for no turn (QEM-37)."""
         if item_id in self.turns:
@@ -127,7 +96,8 @@ class _Bank:
             return ()
         return tuple(link.target for link in item.links if link.target in self.turns)
 
-    def _shown(self, item_id: str) -> Shown:
+    def shown(self, item_id: str) -> Shown:
+        """A turn or item as an answer prompt shows it."""
         turn = self.turns.get(item_id)
         if turn is not None:
             return Shown(
@@ -138,8 +108,66 @@ class _Bank:
             text=item.text,
             said_at=item.said_at,
             speaker=item.speaker,
-            turn_ids=self._turns_of(item_id),
+            turn_ids=self.turns_of(item_id),
         )
+
+    def holds(self, item_id: str) -> bool:
+        """True for a turn or item of it."""
+        return item_id in self.turns or item_id in self.items
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Bank:
+    """A conversation in memory."""
+
+    system: RecipeSystem
+    view: MemoryView
+    kept: Kept
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        return self.kept.sizes
+
+    def stored(self) -> tuple[Shown, ...]:
+        return self.kept.everything()
+
+    def ask(self, question: Question, tools: Tools) -> Asked:
+        given = RunInput(
+            question=question,
+            bank="bench",
+            trace_id="bench",
+            created_at="",
+            max_rounds=self.system.max_rounds,
+        )
+        recipe = self.system.recipe(tools.session)
+        view = self.view.for_question(embedder=tools.embedder)
+        trace = run(recipe, view, given, seconds=time.perf_counter, session=tools.session)
+        answer = trace.answer
+        return Asked(
+            answer=answer.text if answer is not None else "",
+            abstained=answer is not None and answer.status == "not_in_memory",
+            shown=tuple(self.kept.shown(one) for one in _told(trace) if self.kept.holds(one)),
+            steps=tuple(self._step(one) for one in trace.rounds),
+            stop=_stop(trace),
+            problem="; ".join(trace.degraded),
+            trace=trace,
+        )
+
+    def _step(self, done: Round) -> Step:
+        accepted = () if done.assessment is None else done.assessment.evidence
+        cards = () if done.assessment is None else done.assessment.cards
+        kept = [one.item_id for one in accepted]
+        kept += [one for card in cards for one in card.item_ids]
+        return Step(
+            queries=tuple(step.request.text for step in done.searches),
+            turn_ids=tuple(dict.fromkeys(one for c in done.candidates for one in self._behind(c))),
+            accepted=tuple(dict.fromkeys(one for item in kept for one in self.kept.turns_of(item))),
+        )
+
+    def _behind(self, candidate: Candidate) -> tuple[str, ...]:
+        """Turns that a candidate put before the assessor's eyes."""
+        found = self.kept.turns_of(candidate.item_id)
+        return found or tuple(one for one in candidate.refs if one in self.kept.turns)
 
 
 def _told(trace: Trace) -> list[str]:

@@ -7,9 +7,19 @@ from collections.abc import Callable, Mapping
 
 from evimem.errors import UsageError
 from evimem.eval.baselines.full_text import FullText
+from evimem.eval.baselines.graph_reader import GraphReader
 from evimem.eval.baselines.ircot import IrCot
-from evimem.eval.baselines.naive_rag import NAIVE_RAG, NAIVE_RAG_TURNS
+from evimem.eval.baselines.light_mem import LightMem
+from evimem.eval.baselines.mem1 import Mem1
+from evimem.eval.baselines.mem_agent import MemAgent
+from evimem.eval.baselines.mem_gas import MemGas
+from evimem.eval.baselines.mem_r3 import MemR3
+from evimem.eval.baselines.naive_rag import NAIVE_RAG, NAIVE_RAG_TURNS, NaiveRag
+from evimem.eval.baselines.nemori import Nemori
+from evimem.eval.baselines.nemori_store import model_episodes
+from evimem.eval.baselines.simple_mem import SimpleMem
 from evimem.eval.harness.recipe_system import RecipeSystem
+from evimem.eval.harness.search_system import SearchSystem
 from evimem.eval.harness.stores import (
     Store,
     lite_episodes,
@@ -24,7 +34,7 @@ from evimem.ports import ModelSession
 from evimem.query.parts import Recipe
 from evimem.recipes import MODEL_RECIPES, RECIPES
 
-__all__ = ["OURS", "limited", "system_names", "systems_named"]
+__all__ = ["OURS", "at_depth", "limited", "system_names", "systems_named"]
 
 
 def _of(name: str) -> Callable[[ModelSession], Recipe]:
@@ -37,18 +47,50 @@ def _recipe(name: str, store: Store, store_name: str, *, as_name: str = "") -> R
     return RecipeSystem(name=as_name or name, recipe=_of(name), store=store, store_name=store_name)
 
 
-OURS: tuple[RecipeSystem, ...] = (
+OURS: tuple[System, ...] = (
+    SearchSystem(name="search"),
+    SearchSystem(name="search-bm25", ranker="bm25"),
+    SearchSystem(name="search-dense", ranker="dense"),
+    SearchSystem(
+        name="search-facts",
+        ranker="mmr",
+        kind="fact",
+        store=lite_facts,
+        store_name="turns as facts",
+    ),
+    SearchSystem(
+        name="search-records",
+        ranker="dense",
+        kind="record",
+        store=lite_records,
+        store_name="records by rules",
+    ),
     _recipe("lite", turns_only, "turns"),
     _recipe("mera", model_facts, "facts by the model"),
     _recipe("mera", lite_facts, "turns as facts", as_name="mera-on-turns"),
     _recipe("mera-flat", lite_facts, "turns as facts", as_name="mera-flat-on-turns"),
+    _recipe("qemem", model_episodes, "episodes by the model"),
     _recipe("qemem", lite_episodes, "episodes by rules", as_name="qemem-on-lite"),
     _recipe("unimem", model_records("text"), "records by the model"),
     _recipe("unimem", lite_records, "records by rules", as_name="unimem-on-lite"),
 )
-"""Our recipes."""
+"""Our index with one search, and our recipes."""
 
-_SYSTEMS: tuple[System, ...] = (FullText(), NAIVE_RAG, NAIVE_RAG_TURNS, IrCot(), *OURS)
+_SYSTEMS: tuple[System, ...] = (
+    FullText(),
+    NAIVE_RAG,
+    NAIVE_RAG_TURNS,
+    IrCot(),
+    GraphReader(),
+    MemR3(),
+    MemAgent(),
+    Mem1(),
+    LightMem(),
+    SimpleMem(),
+    MemGas(),
+    Nemori(),
+    *OURS,
+)
 _ALL: Mapping[str, System] = {one.name: one for one in _SYSTEMS}
 
 
@@ -79,4 +121,14 @@ def limited(system: System, rounds: int | None) -> System:
         return dataclasses.replace(system, max_rounds=rounds)
     if isinstance(system, IrCot):
         return dataclasses.replace(system, max_sentences=min(rounds, system.max_sentences))
+    return system
+
+
+def at_depth(system: System, k: int) -> System:
+    """The system with k hits, where one search over turns is all that it does; for rows of
+    retrieval alone, where no prompt has to hold them."""
+    if isinstance(system, SearchSystem):
+        return dataclasses.replace(system, k=k)
+    if isinstance(system, NaiveRag) and system.chunk_tokens is None:
+        return dataclasses.replace(system, k=k)
     return system

@@ -14,6 +14,7 @@ import json
 import secrets
 import threading
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,10 +25,17 @@ from typing import TypeAlias, cast
 
 import numpy as np
 
-from evimem.errors import BudgetExceeded, EmbedderError, ModelError
+from evimem.errors import (
+    BudgetExceeded,
+    EmbedderError,
+    ModelError,
+    RefusedReply,
+    ReplyError,
+    TruncatedReply,
+)
 from evimem.eval.harness.rows import CallRow
 from evimem.eval.peers.dialect import BadBody, chat_reply, chat_request
-from evimem.model.chat import Phase, Role
+from evimem.model.chat import ChatReply, Finish, Phase, Role
 from evimem.model.turn import JsonValue
 from evimem.ports import Embedder, FloatArray, ModelSession
 
@@ -66,7 +74,10 @@ class SessionChat:
     def __call__(self, body: Body, purpose: Purpose) -> Body:
         """One call by the role's model; of its parameters, temperature, seed and ceiling hold."""
         request = chat_request(body, role=purpose.role, phase=purpose.phase, prompt=self._prompt)
-        return chat_reply(self._session.model(purpose.role).chat(request))
+        try:
+            return chat_reply(self._session.model(purpose.role).chat(request))
+        except ReplyError as error:  # what to make of a poor reply is the package's own affair
+            return chat_reply(_poor(error))
 
 
 class UpstreamChat:
@@ -88,10 +99,14 @@ class UpstreamChat:
         if self._key:
             head["Authorization"] = f"Bearer {self._key}"
         sent = json.dumps(dict(body)).encode("ascii")
-        request = urllib.request.Request(self._url, data=sent, headers=head)  # noqa: S310
+        request = urllib.request.Request(self._url, data=sent, headers=head)
         try:
-            with urllib.request.urlopen(request, timeout=self._seconds) as reply:  # noqa: S310
+            with urllib.request.urlopen(request, timeout=self._seconds) as reply:
                 value = json.load(reply)
+        except urllib.error.HTTPError as error:
+            with error:
+                said = error.read(200).decode("utf-8", "replace")
+            raise ModelError(f"{self._url!r} gave no usable reply: {error}: {said}") from error
         except (OSError, ValueError) as error:
             raise ModelError(f"{self._url!r} gave no usable reply: {error}") from error
         if not isinstance(value, dict):
@@ -273,6 +288,16 @@ def vectors_of(texts: Sequence[str], embedder: Embedder) -> FloatArray:
         made[n] = mean / max(float(np.linalg.norm(mean)), 1e-12)
         at += len(one)
     return made
+
+
+def _poor(error: ReplyError) -> ChatReply:
+    """A reply that no port of ours would take, as a server would have sent it."""
+    finish: Finish = "stop"
+    if isinstance(error, TruncatedReply):
+        finish = "length"
+    elif isinstance(error, RefusedReply):
+        finish = "refusal"
+    return ChatReply(text=error.raw, finish=finish)
 
 
 def _written(row: FloatArray, as_bytes: bool) -> JsonValue:

@@ -6,6 +6,7 @@ goes with it, without the settings, keys and proxies of the shell, and with tele
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import queue
@@ -17,8 +18,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
-from evimem.errors import ProviderError, UsageError
+from evimem.errors import ModelError, UsageError
 from evimem.model.turn import JsonValue
 
 __all__ = ["PeerError", "Reply", "Worker", "adapter_path", "peer_command"]
@@ -42,12 +44,14 @@ _QUIET = {
     "HTTPS_PROXY": _NOWHERE,
     "NO_PROXY": "127.0.0.1,localhost",
     "PYTHONDONTWRITEBYTECODE": "1",
+    "PYTHONUNBUFFERED": "1",  # what a package printed is there when its process is ended
     "OMP_NUM_THREADS": "1",
 }
 
 
-class PeerError(ProviderError):
-    """A peer's process failed, ended, or did not answer in time."""
+class PeerError(ModelError):
+    """A peer's process failed, ended, or did not answer in time: for a run the same as a model that
+    cannot be reached, what it was asked for counts as failed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +136,7 @@ class Worker:
         """Send one request and wait for its reply.
 
         Args:
-            op: open, warm, add, search, stored or ask.
+            op: open, warm, add, search, stored, find or answer.
             args: what goes with it.
 
         Raises:
@@ -155,10 +159,8 @@ class Worker:
     def close(self) -> None:
         """End the process and remove its folder; again does nothing."""
         if self._process.stdin is not None:
-            try:
+            with contextlib.suppress(OSError):  # it ended with a request half sent
                 self._process.stdin.close()
-            except OSError:
-                pass  # it ended with a request half sent
         try:
             self._process.wait(timeout=5)
         except subprocess.TimeoutExpired:
@@ -197,7 +199,7 @@ class Worker:
         except OSError as error:
             raise PeerError(f"the peer ended before {op!r}: {self._tail()}") from error
 
-    def _answer(self, op: str) -> dict[str, object]:
+    def _answer(self, op: str) -> dict[str, Any]:
         """The reply to the request just sent."""
         until = time.monotonic() + self._seconds
         while True:
@@ -224,7 +226,7 @@ class Worker:
             return file.read().decode("utf-8", "replace").strip() or "(nothing)"
 
 
-def _object(line: bytes) -> dict[str, object] | None:
+def _object(line: bytes) -> dict[str, Any] | None:
     """A line as a JSON object; None if it is none, such as a package's own words."""
     try:
         value = json.loads(line)

@@ -27,9 +27,10 @@ class Peer:
         import numpy
         from mempalace import embedding, palace, searcher
 
-        def embed(_: Any, input: Any) -> list[Any]:
+        def embed(self: Any, input: Any) -> list[Any]:
             return [numpy.array(one, dtype="float32") for one in vectors.embed(list(input))]
 
+        # Chroma looks at the names of these arguments.
         embedding.OpenAICompatEmbeddingFunction.__call__ = embed
         self.version = version("mempalace")
         self._strategy = str(config.get("strategy", "vector"))
@@ -60,7 +61,7 @@ class Peer:
                 ],
             )
         self._turns.update((one["turn_id"], one) for one in turns)
-        return {"drawers": len(self._turns)}
+        return {}
 
     def search(self, text: str, k: int) -> list[dict[str, Any]]:
         """Drawers by its own search; copies of a text are folded into one by it."""

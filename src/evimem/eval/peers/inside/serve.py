@@ -101,7 +101,7 @@ class Server:
         if op == "warm":
             self._vectors.embed(given["texts"])
             return None
-        if op not in ("add", "search", "stored", "ask"):
+        if op not in ("add", "search", "stored", "find", "answer"):
             raise ValueError(f"unknown operation {op!r}")
         return getattr(self._peer, op)(**given)
 

@@ -63,6 +63,7 @@ class Peer:
         self._turns: dict[str, list[str]] = {}  # entry id -> turn ids
         self._window = settings.window_size
         self._lost = 0
+        self._found: list[Any] = []
 
     def add(self, turns: list[dict[str, Any]]) -> dict[str, int]:
         """Take in turns, a window at a time; 0.1.0 has a setting for an overlap and no use of it.
@@ -75,7 +76,7 @@ class Peer:
                 self._system.finalize()
             if not self._name(held):
                 self._lost += len(held)
-        return {"entries": len(self._turns), "lost turns": self._lost}
+        return {"lost turns": self._lost}
 
     def _name(self, window: list[dict[str, Any]]) -> int:
         """Give entries not seen before the turns of the window; how many there are."""
@@ -89,11 +90,15 @@ class Peer:
         """Entries by its dense list alone: no model call."""
         return [self._shown(one) for one in self._system.vector_store.semantic_search(text, k)]
 
-    def ask(self, text: str) -> dict[str, Any]:
-        """Its whole way from a question to an answer."""
-        found = self._system.hybrid_retriever.retrieve(text)
-        answer = self._system.answer_generator.generate_answer(text, found)
-        return {"answer": answer, "shown": [self._shown(one) for one in found]}
+    def find(self, text: str) -> list[dict[str, Any]]:
+        """What its whole search finds: plans, three lists, rounds of reflection."""
+        self._found = self._system.hybrid_retriever.retrieve(text)
+        return [self._shown(one) for one in self._found]
+
+    def answer(self, text: str) -> str:
+        """Its own answer from what `find` found last."""
+        answer: str = self._system.answer_generator.generate_answer(text, self._found)
+        return answer
 
     def stored(self) -> list[dict[str, Any]]:
         """Everything kept."""

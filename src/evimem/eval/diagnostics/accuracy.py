@@ -10,18 +10,17 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Literal
 
 from evimem.datasets import Dataset
+from evimem.eval.diagnostics.labels import Answers
 from evimem.eval.harness.rows import RunData, SystemRun
 from evimem.eval.harness.tables import Cell, Section, Table
 from evimem.eval.judging import JReport, j_report, set_id
 from evimem.manager.prompts.judge import Label
 
-__all__ = ["PromptName", "accuracy", "answerable_only", "judges_of", "section", "unjudged"]
+__all__ = ["accuracy", "answerable_only", "judges_of", "section", "unjudged"]
 
-PromptName = Literal["own", "shared"]
-"""Whose prompt wrote the answers: the system's, or the one that all systems share."""
+_PROMPTS: tuple[Answers, ...] = ("own", "shared")
 
 
 def judges_of(data: RunData) -> tuple[str, ...]:
@@ -33,17 +32,17 @@ def judges_of(data: RunData) -> tuple[str, ...]:
     )
 
 
-def _labels(run: SystemRun, judge: str, prompt: PromptName) -> Mapping[str, bool | None]:
+def _labels(run: SystemRun, judge: str, prompt: Answers) -> Mapping[str, bool | None]:
     kept = run.own_labels if prompt == "own" else run.shared_labels
     return kept.get(judge, {})
 
 
-def _answered(run: SystemRun, question_id: str, prompt: PromptName) -> bool:
+def _answered(run: SystemRun, question_id: str, prompt: Answers) -> bool:
     row = run.asks.get(question_id) if prompt == "own" else run.shared.get(question_id)
     return row is not None and not row.failed
 
 
-def unjudged(run: SystemRun, dataset: Dataset, *, judge: str, prompt: PromptName = "own") -> int:
+def unjudged(run: SystemRun, dataset: Dataset, *, judge: str, prompt: Answers = "own") -> int:
     """Questions that were answered and have no judgement yet: with any, there is no accuracy."""
     labels = _labels(run, judge, prompt)
     return sum(
@@ -53,7 +52,7 @@ def unjudged(run: SystemRun, dataset: Dataset, *, judge: str, prompt: PromptName
 
 
 def accuracy(
-    run: SystemRun, dataset: Dataset, *, judge: str, prompt: PromptName = "own", seed: int = 0
+    run: SystemRun, dataset: Dataset, *, judge: str, prompt: Answers = "own", seed: int = 0
 ) -> JReport | None:
     """Accuracy overall and by type of one system.
 
@@ -102,18 +101,18 @@ def section(data: RunData, *, seed: int = 0) -> Section:
     without = answerable_only(data.dataset)
     parts += [] if without is None else [without]
     for judge in judges_of(data):
-        for prompt in ("own", "shared"):
+        for prompt in _PROMPTS:
             for part in parts:
                 part_data = dataclasses.replace(data, dataset=part)
-                table = _table(part_data, judge, prompt, seed)  # type: ignore[arg-type]
+                table = _table(part_data, judge, prompt, seed)
                 tables += [] if table is None else [table]
-            notes += _open(data, judge, prompt)  # type: ignore[arg-type]
+            notes += _open(data, judge, prompt)
     return Section(
         name="accuracy", title="Accuracy by type", tables=tuple(tables), notes=tuple(notes)
     )
 
 
-def _open(data: RunData, judge: str, prompt: PromptName) -> list[str]:
+def _open(data: RunData, judge: str, prompt: Answers) -> list[str]:
     found: list[str] = []
     for run in data.systems:
         left = unjudged(run, data.dataset, judge=judge, prompt=prompt)
@@ -125,7 +124,7 @@ def _open(data: RunData, judge: str, prompt: PromptName) -> list[str]:
     return found
 
 
-def _table(data: RunData, judge: str, prompt: PromptName, seed: int) -> Table | None:
+def _table(data: RunData, judge: str, prompt: Answers, seed: int) -> Table | None:
     reports = [
         report
         for run in data.systems
@@ -165,5 +164,5 @@ def _table(data: RunData, judge: str, prompt: PromptName, seed: int) -> Table | 
     )
 
 
-def _missing(run: SystemRun, dataset: Dataset, prompt: PromptName) -> int:
+def _missing(run: SystemRun, dataset: Dataset, prompt: Answers) -> int:
     return sum(not _answered(run, one.question_id, prompt) for one in dataset.questions)

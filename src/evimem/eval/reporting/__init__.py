@@ -1,0 +1,1 @@
+"""Reports of benchmark runs: sections of tables and plots as one HTML page, Markdown and JSON."""
