@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from evimem.datasets import Dataset, Gold, take
+from evimem.datasets import Dataset, take
 from evimem.errors import UsageError
 from evimem.manager.events import Construction, constructions_of
+from evimem.manager.locating import gold_chunks
 from evimem.model.turn import History
 
 __all__ = ["PARTS", "constructions", "first_events", "gold_chunks", "manager_part"]
@@ -53,15 +54,6 @@ def constructions(history: History, *, events: int | None = None) -> list[Constr
         for session in history.sessions
     ]
     return constructions_of(sessions)[:events]
-
-
-def gold_chunks(gold: Gold, read: Sequence[Construction]) -> tuple[int, ...]:
-    """E_k: indices of the chunks that hold gold turns of a question (Eq. 4, UNI-27), of those
-    read; gold turns without words are in none."""
-    wanted = set(gold.evidence)
-    return tuple(
-        event.index for event in read if any(turn.source_id in wanted for turn in event.turns)
-    )
 
 
 def first_events(dataset: Dataset, events: int) -> Dataset:

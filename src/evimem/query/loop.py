@@ -34,7 +34,7 @@ from evimem.query.parts import BankView, Draft, Opened, Proposal, Proposed, Reci
 from evimem.scoring.tokens import estimate_tokens
 from evimem.trace import Round, SearchStep, Trace
 
-__all__ = ["RunInput", "gained", "grown", "replay", "run", "state_hash"]
+__all__ = ["RunInput", "gained", "grown", "replay", "retrieve", "run", "state_hash"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +179,7 @@ def _round(
     assessment: Assessment | None = None
     try:
         proposed = recipe.proposer.propose(state, view)
-        steps = (*proposed.done, *_retrieve(proposed.searches, view))
+        steps = (*proposed.done, *retrieve(proposed.searches, view))
         packaged = recipe.packager.package(steps, state, view)
         candidates, left = _within(packaged, left, recipe.round_tokens, recipe.cost or _payload)
         assessment = recipe.assessor.assess(state, candidates, view) if candidates else None
@@ -230,7 +230,9 @@ def _payload(candidate: Candidate) -> int:
     return estimate_tokens(candidate.payload)
 
 
-def _retrieve(proposals: Sequence[Proposal], view: BankView) -> tuple[SearchStep, ...]:
+def retrieve(proposals: Sequence[Proposal], view: BankView) -> tuple[SearchStep, ...]:
+    """The searches carried out, in order: in the loop, and where an output of a planner is tried
+    on its own (rewards of training)."""
     return tuple(
         SearchStep(request=p.request, why=p.why, hits=view.search(p.request)) for p in proposals
     )

@@ -26,7 +26,7 @@ from evimem.recipes.rebuilt import SILENT, Rebuilt
 from evimem.recipes.windows import room_in
 from evimem.trace import Trace
 
-__all__ = ["MERA", "MERA_RECIPES", "MeraConfig", "fitted", "mera", "rebuilt"]
+__all__ = ["MERA", "MERA_RECIPES", "MeraConfig", "fitted", "mera", "planner_of", "rebuilt"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +129,7 @@ def mera(config: MeraConfig, session: ModelSession) -> Recipe:
     return Recipe(
         name=config.name,
         opener=SeedOpener(session.model("seed")) if config.graph else DatedOpener(),
-        proposer=_planner(config, planner),
+        proposer=planner_of(config, planner),
         packager=ParentTurnFacts() if config.aggregate else AtomicFacts(),
         assessor=_verifier(config, verifier),
         updater=_updater(config),
@@ -142,7 +142,8 @@ def mera(config: MeraConfig, session: ModelSession) -> Recipe:
     )
 
 
-def _planner(config: MeraConfig, model: ChatModel) -> IntentPlanner:
+def planner_of(config: MeraConfig, model: ChatModel) -> IntentPlanner:
+    """The planner of a config, as the recipe has it: training tries outputs with the same one."""
     return IntentPlanner(
         model=model,
         ranker=config.ranker,
@@ -189,7 +190,7 @@ def rebuilt(
         updater: what the recipe has in place of the config's.
     """
     config = fitted(config, int(trace.versions.get("window", "0")))
-    planner, verifier = _planner(config, SILENT), _verifier(config, SILENT)
+    planner, verifier = planner_of(config, SILENT), _verifier(config, SILENT)
     states = list(replay(updater or _updater(config), trace))
     found = [Rebuilt(round=0, request=seed.render(trace.question))] if config.graph else []
     for state, done in zip(states, trace.rounds, strict=False):

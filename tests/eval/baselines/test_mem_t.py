@@ -11,7 +11,7 @@ import pytest
 
 from evimem.errors import BudgetExceeded, ModelAuthError, PromptTooLong
 from evimem.eval.baselines import mem_t_prompts
-from evimem.eval.baselines.common import VectorList, line_of
+from evimem.eval.baselines.common import VectorList
 from evimem.eval.baselines.mem_t import MemT
 from evimem.eval.baselines.mem_t_build import Memory, batches_of
 from evimem.eval.harness.system import Tools
@@ -179,12 +179,30 @@ def test_an_updated_item_is_found_by_its_new_words(
     changed = next(one for one in facts_of(memory) if one.text.startswith("orchid"))
     fresh = VectorList()
     for one in facts_of(memory):
-        sources = "\n".join(line_of(turn) for turn in one.turns)
-        fresh.put(one.memory_id, f"{one.text}\n{sources}", tools)
+        lines = [f"{turn.speaker}: {turn.body}" for turn in one.turns]
+        text = "\n".join([one.text, *lines, "10:00 am on 1 September 2024"])
+        fresh.put(one.memory_id, text, tools)
     scores = dict(fresh.search("orchid", 2, tools))
     found = memory.bank._vectors["fact"].search("orchid", 2, tools)
     assert dict(found) == pytest.approx(scores)
     assert len(changed.turns) == 6
+
+
+def test_an_item_updated_many_times_costs_no_more_to_encode(
+    history: History, tools_of: Callable[..., Tools]
+) -> None:
+    many = dataclasses.replace(
+        history,
+        turns=tuple(
+            dataclasses.replace(history.turns[0], turn_id=f"u{n}", index=n) for n in range(80)
+        ),
+    )
+    update = {"operations": [operation("update", item="m1", text="Ines runs.")]}
+    scripts = Scripts(form=[formed("Ines runs.")], evolve=[update])
+    memory = MemT().build(many, tools_of(scripts.models))
+    [fact] = facts_of(memory)
+    assert len(fact.turns) == 80
+    assert len(memory.bank.document(fact)) < 2 * len(memory.bank.batches["b0"].text) + 20
 
 
 def test_the_policy_chooses_how_many_batches_up_to_a_ceiling(

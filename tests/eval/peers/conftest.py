@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from evimem.eval.peers import live, worker
+from evimem.eval.peers import known, live, worker
 from evimem.eval.peers.known import PEERS, PeerKind
 from evimem.model.turn import History, Session, Turn
 
@@ -124,16 +124,16 @@ def toy_command(toy_file: Path) -> tuple[str, ...]:
 
 
 @pytest.fixture
-def python_of() -> Callable[[str], Path]:
+def python_of() -> Callable[[PeerKind], Path]:
     """The Python of a real environment under the folder EVIMEM_PEERS named before the tests; the
     test skips without it."""
 
-    def find(environment: str) -> Path:
+    def find(kind: PeerKind) -> Path:
         if not FOLDER:
             pytest.skip("EVIMEM_PEERS names no folder of peers' environments")
-        path = Path(FOLDER) / environment / "bin" / "python"
+        path = known.python_of(kind, Path(FOLDER))
         if not path.is_file():
-            pytest.skip(f"no environment {environment!r}: see dev/make_peer_env.py")
+            pytest.skip(f"no environment {kind.environment!r}: see dev/make_peer_env.py")
         return path
 
     return find

@@ -214,9 +214,9 @@ PLANNED = json.dumps(
 # The real packages, where their environments are.
 
 
-def real(name: str, python_of: Callable[[str], Path]) -> PeerSystem:
+def real(name: str, python_of: Callable[[PeerKind], Path]) -> PeerSystem:
     kind = PEERS[name]
-    return PeerSystem(kind=kind, python=python_of(kind.environment), k=2, seconds=120)
+    return PeerSystem(kind=kind, python=python_of(kind), k=2, seconds=120)
 
 
 @pytest.mark.slow
@@ -224,7 +224,7 @@ def real(name: str, python_of: Callable[[str], Path]) -> PeerSystem:
     "name", ["mem0ai-1.0.11-verbatim", "mem0ai-2-verbatim", "langgraph-store", "mempalace"]
 )
 def test_a_real_package_brings_the_turn_that_was_said(
-    name: str, history: History, python_of: Callable[[str], Path]
+    name: str, history: History, python_of: Callable[[PeerKind], Path]
 ) -> None:
     tools = tools_of(ScriptedModels({"answer": ["Bruno"]}))
 
@@ -238,7 +238,7 @@ def test_a_real_package_brings_the_turn_that_was_said(
 
 @pytest.mark.slow
 def test_real_mem0_1_extracts_and_decides_and_keeps_the_turns_behind_a_fact(
-    history: History, python_of: Callable[[str], Path]
+    history: History, python_of: Callable[[PeerKind], Path]
 ) -> None:
     def reply(request: ChatRequest) -> str:
         if request.role == "extract":
@@ -271,7 +271,7 @@ def _remember(seen: set[str], said: str) -> str:
 
 
 @pytest.mark.slow
-def test_real_mem0_2_adds_only(history: History, python_of: Callable[[str], Path]) -> None:
+def test_real_mem0_2_adds_only(history: History, python_of: Callable[[PeerKind], Path]) -> None:
     models = ScriptedModels(
         {
             "extract": [
@@ -292,7 +292,7 @@ def test_real_mem0_2_adds_only(history: History, python_of: Callable[[str], Path
 
 @pytest.mark.slow
 def test_real_langmem_keeps_what_the_model_inserts_by_a_tool(
-    history: History, python_of: Callable[[str], Path]
+    history: History, python_of: Callable[[PeerKind], Path]
 ) -> None:
     def reply(request: ChatRequest) -> ChatReply:
         offered.append([one.name for one in request.tools])
@@ -316,7 +316,7 @@ def test_real_langmem_keeps_what_the_model_inserts_by_a_tool(
 
 @pytest.mark.slow
 def test_real_simplemem_reads_a_window_and_answers_by_its_own_prompts(
-    history: History, python_of: Callable[[str], Path]
+    history: History, python_of: Callable[[PeerKind], Path]
 ) -> None:
     entry = (
         '[{"lossless_restatement": "Rita runs the bakery Amber.", "keywords": ["bakery"], '

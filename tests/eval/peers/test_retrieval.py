@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,8 +16,17 @@ from evimem.embed.hashing import HashingEmbedder
 from evimem.errors import UsageError
 from evimem.eval.peers.known import PEERS, PeerKind
 from evimem.eval.peers.report import PeersReport, peers_section
-from evimem.eval.peers.retrieval import Entry, Measured, OurSearch, PeerSearch, run
+from evimem.eval.peers.retrieval import (
+    Entry,
+    Measured,
+    OurSearch,
+    PeerSearch,
+    run,
+    standard_entries,
+    warmed,
+)
 from evimem.eval.report import write_report
+from evimem.eval.systems import IndexPool
 from evimem.eval.vector_cache import CachedEmbedder
 from evimem.model.evidence import Question
 from evimem.model.turn import History
@@ -28,6 +38,7 @@ ASKED = {
     "h#1": ("What is Bruno?", ("1:3",)),
     "h#2": ("What is nowhere said?", ()),
 }
+WHOSE = "Whose sister Rita runs a bakery near the port?"  # no two turns are equally near to it
 
 
 @pytest.fixture
@@ -87,6 +98,29 @@ def test_our_dense_ranking_and_an_exact_peer_agree_turn_by_turn(
 
     assert rankings[0] == rankings[1]
     assert sorted(rankings[0]) == ["t0", "t1", "t3"], "the blank turn is nowhere"
+
+
+@pytest.mark.parametrize("ranker", ["dense", "fusion"])
+def test_our_stored_search_ranks_as_the_index_of_the_retrieval_benchmark_does(
+    ranker: str, history: History, tmp_path: Path
+) -> None:
+    turns = tuple(turn for turn in history.turns if turn.text)  # blank ones are not stored
+    history = dataclasses.replace(history, turns=turns)
+    asked = "Where is Marek's dog and what is Ines's sister running?"  # names become "I" and "my"
+    with CachedEmbedder(HashingEmbedder(), tmp_path) as embedder:
+        stored = ours(embedder, ranker)
+        index = IndexPool(embedder).rankers(("dense", "fusion"))[ranker]()
+        for one in (stored, index):
+            one.build(history)
+            one.prepare(asked)
+        view = IndexPool(embedder).view(history)
+        assert view.index.as_said(asked) != asked
+        assert stored.rank(asked, 10) == index.rank(asked, 10)
+        made = embedder.encoded
+        stored.rank(asked, 10)
+        stored.close()
+
+    assert embedder.encoded == made, "the timed search encodes nothing"
 
 
 def test_parts_hold_their_questions_and_pairs_compare_with_the_first(
@@ -192,6 +226,27 @@ def test_the_section_shows_the_curve_the_areas_and_the_ratios(
     assert "bakery" not in written, "figures only"
 
 
+def test_the_standard_rows_start_with_ours_and_need_no_vector_after_warming(
+    dataset: Dataset, tmp_path: Path
+) -> None:
+    with CachedEmbedder(HashingEmbedder(), tmp_path) as embedder:
+        seconds = warmed(dataset, embedder)
+        entries = standard_entries(opened, embedder, folder=tmp_path, version="1")
+        made = embedder.encoded
+        for one in entries[:2]:
+            one.system.build(dataset.histories["h"])
+            one.system.prepare(ASKED["h#0"][0])
+            one.system.rank(ASKED["h#0"][0], 10)
+            one.system.close()
+
+        assert embedder.encoded == made == 3 + 3 + 3, "turns, turns with names, questions"
+    assert seconds > 0
+    names = [one.name for one in entries]
+    assert names[:3] == ["evimem fusion", "evimem dense", "mem0ai 1.0.11"]
+    with pytest.raises(UsageError, match="make_peer_env"):
+        entries[2].system.build(dataset.histories["h"])
+
+
 class _Fixed:
     """A ranking of all turns whose times are given."""
 
@@ -220,18 +275,18 @@ class _Fixed:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["mem0ai-1.0.11-verbatim", "langgraph-store"])
 def test_a_real_package_with_exact_cosine_ranks_as_our_dense_ranking_does(
-    name: str, history: History, tmp_path: Path, python_of: Callable[[str], Path]
+    name: str, history: History, tmp_path: Path, python_of: Callable[[PeerKind], Path]
 ) -> None:
     kind = PEERS[name]
     with CachedEmbedder(HashingEmbedder(), tmp_path) as embedder:
         rankings = []
         for one in (
             ours(embedder, "dense"),
-            PeerSearch(kind, python=python_of(kind.environment), embedder=embedder),
+            PeerSearch(kind, python=python_of(kind), embedder=embedder),
         ):
             one.build(history)
-            one.prepare("Rita's bakery")
-            rankings.append(one.rank("Rita's bakery", 10))
+            one.prepare(WHOSE)
+            rankings.append(one.rank(WHOSE, 10))
             one.close()
 
     assert rankings[0] == rankings[1]

@@ -117,13 +117,19 @@ def test_the_process_sees_no_setting_of_the_shell_and_no_telemetry(
     assert not folder.exists(), "the folder goes with the process"
 
 
-def test_a_connection_to_elsewhere_is_refused_inside(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "call",
+    [
+        "socket.create_connection(('192.0.2.1', 80), timeout=5)",
+        "socket.socket().connect(('192.0.2.1', 80))",
+        "socket.socket().connect_ex(('192.0.2.1', 80))",
+        "socket.getaddrinfo('telemetry.example', 443)",
+    ],
+)
+def test_a_connection_or_a_look_up_elsewhere_is_refused_inside(tmp_path: Path, call: str) -> None:
     adapter = tmp_path / "far_peer.py"
     adapter.write_text(
-        "import socket\n"
-        "class Peer:\n"
-        "    def __init__(self, config, vectors):\n"
-        "        socket.create_connection(('192.0.2.1', 80), timeout=5)\n",
+        f"import socket\nclass Peer:\n    def __init__(self, config, vectors):\n        {call}\n",
         encoding="utf-8",
     )
     with (

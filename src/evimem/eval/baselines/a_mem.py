@@ -239,7 +239,7 @@ class _Growing:
             f"context: {note.context}\nkeywords: {', '.join(note.keywords)}\n"
             f"tags: {', '.join(note.tags)}"
         )
-        room = max(20, tokens - estimate_tokens(about) - 15)
+        room = max(20, tokens - estimate_tokens(about) - 30)
         words = "\n".join(fitted([note.turn], room, self.counts))
         return f"message: {words}\n{about}"
 

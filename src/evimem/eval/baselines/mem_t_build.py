@@ -22,6 +22,8 @@ Kind = Literal["fact", "experience", "persona", "summary"]
 
 _LONGEST = 4000
 """Characters of a field that are kept."""
+_SOURCES = 8
+"""Source turns that go into an item's vector: about what the published embedder reads of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,9 +100,11 @@ def batches_of(history: History, size: int) -> Iterator[Batch]:
 
 @dataclass(slots=True)
 class Bank:
-    """Everything that is kept, and how it is searched. Vectors of facts and experiences are of
-    their words with their sources; of summaries and personas, which change all the time, of their
-    words, made once at the end (`seal`)."""
+    """Everything that is kept, and how it is searched.
+
+    Vectors of facts and experiences are of their words with their first sources; those of summaries
+    and personas, which change all the time, of their words, made once at the end (`seal`).
+    """
 
     batches: dict[str, Batch] = field(default_factory=dict)
     """The turns, by id of their batch."""
@@ -124,7 +128,7 @@ class Bank:
     def keep_turns(self, batch: Batch, tools: Tools) -> None:
         """Keep a batch of turns."""
         self.batches[batch.batch_id] = batch
-        self._batch_vectors.put(batch.batch_id, batch.text, tools)
+        self._batch_vectors.put(batch.batch_id, _for_vector(batch.turns), tools)
 
     def add(self, kind: Kind, memory: Memory, tools: Tools) -> None:
         """Keep a new fact or experience."""
@@ -138,8 +142,12 @@ class Bank:
 
     def reindex(self, memory: Memory, tools: Tools) -> None:
         """Make the vector of a fact or experience anew."""
-        sources = "\n".join(map(line_of, memory.turns))
-        self._vectors[memory.kind].put(memory.memory_id, f"{memory.text}\n{sources}", tools)
+        self._vectors[memory.kind].put(memory.memory_id, self.document(memory), tools)
+
+    @staticmethod
+    def document(memory: Memory) -> str:
+        """What the vector of a fact or experience is made of."""
+        return f"{memory.text}\n{_for_vector(memory.turns[:_SOURCES])}"
 
     def drop(self, kind: Kind, memory_id: str) -> None:
         """Take a fact or experience out."""
@@ -301,6 +309,13 @@ class Builder:
         """The reply as it is, after counting it if it is of no use."""
         self.bank.unusable += bool(said.problem)
         return said
+
+
+def _for_vector(turns: Sequence[Turn]) -> str:
+    """Turns as lines with the time of the first once, at the end: a time in every line drowns the
+    words."""
+    said = [f"{turn.speaker}: {turn.body}" for turn in turns]
+    return "\n".join(filter(None, [*said, day_of(turns[0].said_at)]))
 
 
 def _objects(value: JsonValue) -> list[dict[str, JsonValue]]:

@@ -59,12 +59,15 @@ def refuse_unequal(
 class Keep:
     """Rows of one run, in a folder or in memory. Not for use from several threads."""
 
-    def __init__(self, folder: Path | None, manifest: Mapping[str, str]) -> None:
+    def __init__(
+        self, folder: Path | None, manifest: Mapping[str, str], *, other_code: bool = False
+    ) -> None:
         """Open a folder, or make it.
 
         Args:
             folder: where rows are kept; None keeps nothing after the run.
             manifest: of the run; a folder takes runs of one manifest only.
+            other_code: go on with rows of another version; the manifest names both.
 
         Raises:
             UsageError: the folder holds a run with another manifest.
@@ -75,7 +78,7 @@ class Keep:
         self._traces: dict[tuple[str, str], Trace] = {}
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._check(folder / "run.json", manifest)
+            self.manifest = self._check(folder / "run.json", manifest, other_code)
         self.builds = Rows(BuildRow, lambda r: (r.system, r.history_id), self._at("builds"))
         self.asks = Rows(AskRow, lambda r: (r.system, r.question_id), self._at("asks"))
         self.shared = Rows(
@@ -89,21 +92,24 @@ class Keep:
         return None if self._folder is None else self._folder / f"{name}.jsonl"
 
     @staticmethod
-    def _check(path: Path, manifest: Mapping[str, str]) -> None:
-        if not path.exists():
-            path.write_text(json.dumps(dict(manifest), indent=1), encoding="utf-8")
-            return
-        known = read_manifest(path.parent)
-        only = [key for key in {*known, *manifest} if key.startswith(_SYSTEM)]
-        other = [key for key in only if key not in known or key not in manifest]
-        fields = differing(known, manifest, besides=tuple(other))
-        if fields:
-            raise UsageError(
-                f"the folder {str(path.parent)!r} holds a run that differs in {', '.join(fields)}"
-                f" ({fields[0]}: {known.get(fields[0])!r}, now {manifest.get(fields[0])!r}): use a"
-                " new folder, or the settings of that run"
-            )
-        path.write_text(json.dumps({**known, **manifest}, indent=1), encoding="utf-8")
+    def _check(path: Path, manifest: Mapping[str, str], other_code: bool) -> dict[str, str]:
+        """The manifest that the folder has from now on."""
+        known = read_manifest(path.parent) if path.exists() else {}
+        made = {**known, **manifest}
+        if known:
+            only = [key for key in {*known, *manifest} if key.startswith(_SYSTEM)]
+            free = [key for key in only if key not in known or key not in manifest]
+            fields = differing(known, manifest, besides=(*free, "code") if other_code else (*free,))
+            if fields:
+                raise UsageError(
+                    f"the folder {str(path.parent)!r} holds a run that differs in "
+                    f"{', '.join(fields)} ({fields[0]}: {known.get(fields[0])!r}, now "
+                    f"{manifest.get(fields[0])!r}): use a new folder, or the settings of that run"
+                )
+        if known.get("code", made.get("code")) != made.get("code"):
+            made["code"] = f"{known['code']}; then {made['code']}"
+        path.write_text(json.dumps(made, indent=1), encoding="utf-8")
+        return made
 
     @property
     def skipped(self) -> int:

@@ -6,14 +6,20 @@ import dataclasses
 from collections.abc import Callable, Mapping
 
 from evimem.errors import UsageError
+from evimem.eval.baselines.a_mem import AMem
 from evimem.eval.baselines.full_text import FullText
 from evimem.eval.baselines.graph_reader import GraphReader
 from evimem.eval.baselines.ircot import IrCot
+from evimem.eval.baselines.lang_mem import LangMem
 from evimem.eval.baselines.light_mem import LightMem
+from evimem.eval.baselines.mem0 import Mem0
 from evimem.eval.baselines.mem1 import Mem1
 from evimem.eval.baselines.mem_agent import MemAgent
 from evimem.eval.baselines.mem_gas import MemGas
 from evimem.eval.baselines.mem_r3 import MemR3
+from evimem.eval.baselines.mem_t import MemT
+from evimem.eval.baselines.memory_os import MEMORY_OS, MEMORY_OS_LOCOMO
+from evimem.eval.baselines.memory_r import MemoryR1, MemoryR2
 from evimem.eval.baselines.naive_rag import NAIVE_RAG, NAIVE_RAG_TURNS, NaiveRag
 from evimem.eval.baselines.nemori import Nemori
 from evimem.eval.baselines.nemori_store import model_episodes
@@ -85,10 +91,18 @@ _SYSTEMS: tuple[System, ...] = (
     MemR3(),
     MemAgent(),
     Mem1(),
+    AMem(),
+    Mem0(),
+    LangMem(),
+    MEMORY_OS_LOCOMO,
+    MEMORY_OS,
     LightMem(),
     SimpleMem(),
     MemGas(),
     Nemori(),
+    MemoryR1(),
+    MemoryR2(),
+    MemT(),
     *OURS,
 )
 _ALL: Mapping[str, System] = {one.name: one for one in _SYSTEMS}
@@ -100,11 +114,13 @@ def system_names() -> tuple[str, ...]:
 
 
 def systems_named(names: tuple[str, ...]) -> tuple[System, ...]:
-    """The systems of these names, in this order.
+    """The systems of these names, in this order; all of them where none is named.
 
     Raises:
         UsageError: a name is unknown or comes twice.
     """
+    if not names:
+        return _SYSTEMS
     for name in names:
         if name not in _ALL:
             raise UsageError(f"there is no system {name!r}; there are {', '.join(_ALL)}")

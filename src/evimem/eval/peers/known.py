@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from evimem.errors import UsageError
 from evimem.eval.harness.system import Deviation
 from evimem.eval.peers.proxy import Purpose
 from evimem.model.turn import JsonValue
 
-__all__ = ["PEERS", "PeerKind", "PurposeOf", "peer_kind"]
+__all__ = ["PEERS", "PeerKind", "PurposeOf", "peer_kind", "python_of"]
 
 PurposeOf = Callable[[Mapping[str, JsonValue]], Purpose]
 
@@ -105,7 +106,7 @@ _MEM0_V2 = "mem0ai==2.2.1"
 _LANGMEM = ("langmem==0.0.30", "langgraph==1.2.24", "langchain-openai==1.7.4", "numpy==2.4.6")
 _SIMPLEMEM = "simplemem==0.1.0"
 _SIMPLEMEM_NEEDS = (
-    "lancedb==0.27.1",  # later ones have no index by Tantivy: its search by words finds nothing then
+    "lancedb==0.27.1",  # later ones make no index by Tantivy, and its search by words finds nothing
     "pylance==1.0.4",
     "openai==3.57.0",
     "pyarrow==26.0.1",
@@ -217,6 +218,16 @@ PEERS: Mapping[str, PeerKind] = {
     )
 }
 """By name. The published k of mem0's own LoCoMo run is 30, of the harness that ran langmem 40."""
+
+
+def python_of(kind: PeerKind, folder: Path) -> Path:
+    """Where the Python of a kind's environment is.
+
+    Args:
+        kind: the package.
+        folder: that of all environments, see dev/make_peer_env.py.
+    """
+    return folder / kind.environment / "bin" / "python"
 
 
 def peer_kind(name: str) -> PeerKind:

@@ -21,7 +21,7 @@ import numpy as np
 from evimem.datasets import Dataset, ids_hash
 from evimem.engine.memory import Memory
 from evimem.eval import retrieval_bench
-from evimem.eval.peers.known import PeerKind
+from evimem.eval.peers.known import PEERS, PeerKind, python_of
 from evimem.eval.peers.live import LivePeer, given_turns, shown_of
 from evimem.eval.peers.proxy import vectors_of
 from evimem.eval.peers.report import PeersReport, SpeedOf
@@ -33,7 +33,19 @@ from evimem.model.search import Ranker
 from evimem.model.turn import History
 from evimem.ports import Embedder
 
-__all__ = ["Entry", "Measured", "OpenMemory", "OurSearch", "PeerSearch", "run"]
+__all__ = [
+    "COMPARED",
+    "Entry",
+    "Measured",
+    "OpenMemory",
+    "OurSearch",
+    "PeerSearch",
+    "run",
+    "standard_entries",
+    "warmed",
+]
+
+_BATCH = 512  # texts encoded at once
 
 Progress = Callable[[int, int, str], None]
 OpenMemory = Callable[[Path, Embedder], Memory]
@@ -90,7 +102,7 @@ class OurSearch:
         for turn in turns:
             sessions.setdefault(turn.session_id, []).append(
                 {
-                    "role": "user",
+                    "role": turn.role,  # it tells people's talk from a chat with a model
                     "name": turn.speaker,
                     "content": turn.body,
                     "id": turn.turn_id,
@@ -104,18 +116,23 @@ class OurSearch:
         self.turns += len(turns)
 
     def prepare(self, question: str) -> None:
-        """Have the question's vector at hand."""
-        _warm(self._embedder, [question])
+        """Search once untimed: what is encoded is the question as our index words it."""
+        self._opened.search(question, top_k=1, ranker=self._ranker)
 
     def rank(self, question: str, k: int) -> list[str]:
         """At most k turns."""
-        if self._memory is None:
-            raise RuntimeError("build() comes before rank()")
+        memory = self._opened
         start = time.perf_counter()
-        found = self._memory.search(question, top_k=k, ranker=self._ranker)
+        found = memory.search(question, top_k=k, ranker=self._ranker)
         if k == TIMED_K:
             self.milliseconds.append(1000 * (time.perf_counter() - start))
         return [hit.source_id for hit in found.hits]
+
+    @property
+    def _opened(self) -> Memory:
+        if self._memory is None:
+            raise RuntimeError("build() comes before rank()")
+        return self._memory
 
     def close(self) -> None:
         """Close the memory and remove its folder."""
@@ -175,8 +192,8 @@ class PeerSearch:
         self.turns += len(turns)
 
     def prepare(self, question: str) -> None:
-        """Have the question's vector at hand in the process."""
-        self._running.call("warm", {"texts": [question]})
+        """Search once untimed, as ours does, which has the question's vector at hand."""
+        self._running.call("search", {"text": question, "k": 1})
 
     def rank(self, question: str, k: int) -> list[str]:
         """At most k turns.
@@ -213,6 +230,80 @@ class Entry:
     """The ranking."""
     licence: str
     """SPDX id."""
+
+
+COMPARED = (
+    ("mem0ai 1.0.11", "mem0ai-1.0.11-verbatim", False),
+    ("mem0ai 1.0.11, names in text", "mem0ai-1.0.11-verbatim", True),
+    ("mempalace, names in text", "mempalace", True),
+    ("langgraph store, names in text", "langgraph-store", True),
+)
+"""Name, kind, and whether speakers stand before the words: a field for them, which ours has, no
+other one searches, and questions name people."""
+
+
+_NOTES = (
+    "each takes turns in by its own call: evimem and mempalace one write per session, mem0ai "
+    "(infer=False) and the langgraph store one per turn; the langgraph store lies in memory alone, "
+    "the others on disk",
+    "mem0ai and the langgraph store rank by cosine alone; our dense ranking does too, and first "
+    "puts a question about a person in that person's words (I, my); mempalace weighs cosine and "
+    "words together, and folds copies of a text into one hit",
+    "every question is searched once untimed by each system before the search that is timed",
+)
+
+
+def standard_entries(
+    open_memory: OpenMemory, embedder: Embedder, *, folder: Path, version: str
+) -> list[Entry]:
+    """The rows of the comparison, our default ranking first.
+
+    Args:
+        open_memory: makes an empty memory of ours.
+        embedder: vectors, remembered; see `warmed`.
+        folder: that of the peers' environments, see dev/make_peer_env.py.
+        version: of this package.
+    """
+    rankers: tuple[Ranker, ...] = ("fusion", "dense")
+    ours = [
+        Entry(
+            name=f"evimem {ranker}",
+            system=OurSearch(open_memory, embedder, ranker=ranker, version=version),
+            licence="Apache-2.0",
+        )
+        for ranker in rankers
+    ]
+    peers = [
+        Entry(
+            name=name,
+            system=PeerSearch(
+                PEERS[kind],
+                python=python_of(PEERS[kind], folder),
+                embedder=embedder,
+                speaker_in_text=named,
+            ),
+            licence=PEERS[kind].licence,
+        )
+        for name, kind, named in COMPARED
+    ]
+    return [*ours, *peers]
+
+
+def warmed(dataset: Dataset, embedder: Embedder) -> float:
+    """Make every vector that the comparison needs; the seconds that took, for `run`.
+
+    Args:
+        dataset: all conversations.
+        embedder: one that remembers, such as `CachedEmbedder`.
+    """
+    turns = [turn for one in dataset.histories.values() for turn in one.turns if turn.body.strip()]
+    texts = [turn.body for turn in turns]
+    texts += [f"{turn.speaker}: {turn.body}" for turn in turns]
+    texts += [question.text for question in dataset.questions]
+    start = time.perf_counter()
+    for at in range(0, len(texts), _BATCH):
+        _warm(embedder, texts[at : at + _BATCH])
+    return time.perf_counter() - start
 
 
 def run(
@@ -259,7 +350,7 @@ def run(
         parts=tuple(_part(whole, name, part, entries, seed) for name, part in parts.items()),
         speed=speed,
         embedding_seconds=embedding_seconds,
-        notes=tuple(notes),
+        notes=(*_NOTES, *notes),
     )
 
 

@@ -31,7 +31,9 @@ def svg(plot: Plot) -> str:
     import matplotlib as mpl
 
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": plot.title, "font.size": 10}):
-        figure = Figure(figsize=_SIZE, layout="constrained")
+        many = len(plot.lines) > 1 and plot.kind != "points"
+        below = 0.19 * -(-len(plot.lines) // 3) if many else 0.0  # inches of legend
+        figure = Figure(figsize=(_SIZE[0], _SIZE[1] + below), layout="constrained")
         axes = figure.add_subplot()
         if plot.kind == "bars":
             _bars(axes, plot)
@@ -43,8 +45,8 @@ def svg(plot: Plot) -> str:
         axes.grid(alpha=0.3)
         for side in ("top", "right"):
             axes.spines[side].set_visible(False)
-        if len(plot.lines) > 1 and plot.kind != "points":
-            axes.legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+        if many:
+            figure.legend(fontsize=8, frameon=False, loc="outside lower center", ncols=3)
         canvas = FigureCanvasSVG(figure)
         written = io.StringIO()
         canvas.print_svg(written, metadata={"Date": None})  # type: ignore[no-untyped-call]

@@ -12,6 +12,8 @@ from evimem.scoring.stats import Interval
 
 __all__ = ["as_html"]
 
+_FOLDED = 40  # rows; a longer table is folded away
+
 _STYLE = """
 :root { color-scheme: light dark; --edge: #8885; --soft: #8881; --link: #2a5db0; }
 @media (prefers-color-scheme: dark) { :root { --link: #8ab4f8; } .plot { background: #fff; } }
@@ -25,7 +27,7 @@ table { border-collapse: collapse; font-size: .88rem; width: 100%; }
 th, td { padding: .35rem .6rem; text-align: left; border-bottom: 1px solid var(--edge);
   vertical-align: top; }
 th { background: var(--soft); white-space: nowrap; }
-td.n { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
+td.n, th.n { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
 tbody tr:last-child td { border-bottom: 0; }
 .note { font-size: .86rem; opacity: .85; margin: .3rem 0 0; padding-left: 1.1rem; }
 .caveats { border-left: 4px solid #d98e04; padding: .4rem 1rem; background: var(--soft); }
@@ -74,7 +76,11 @@ def _section(section: Section) -> str:
 
 
 def _table(table: Table) -> str:
-    heads = "".join(f"<th>{escape(name)}</th>" for name in table.columns)
+    first = table.rows[0] if table.rows else ("",) * len(table.columns)
+    heads = "".join(
+        f"<th{_kind(value)}>{escape(name)}</th>"
+        for name, value in zip(table.columns, first, strict=True)
+    )
     rows = "".join(
         "<tr>"
         + "".join(
@@ -85,10 +91,14 @@ def _table(table: Table) -> str:
         for row in table.rows
     )
     ids = (", ".join(table.ids),) if table.ids else ()
-    return (
-        f'<h3>{escape(table.title)}</h3><div class="scroll"><table><thead><tr>{heads}</tr></thead>'
-        f"<tbody>{rows}</tbody></table></div>{_notes((*table.notes, *ids))}"
+    body = (
+        f'<div class="scroll"><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>'
+        f"</div>{_notes((*table.notes, *ids))}"
     )
+    if len(table.rows) > _FOLDED:
+        title = f"{escape(table.title)} ({len(table.rows)} rows)"
+        return f"<details><summary><b>{title}</b></summary>{body}</details>"
+    return f"<h3>{escape(table.title)}</h3>{body}"
 
 
 def _kind(value: Cell) -> str:

@@ -61,16 +61,33 @@ class Vectors:
 
 
 def refuse_network() -> None:
-    """Make every connection but those to this machine fail."""
-    real = socket.socket.connect
+    """Make every connection but those to this machine fail, and every look-up of another name."""
+    connect, connect_ex, look_up = (
+        socket.socket.connect,
+        socket.socket.connect_ex,
+        socket.getaddrinfo,
+    )
 
-    def guarded(self: socket.socket, address: Any) -> None:
-        host = address[0] if isinstance(address, tuple) else address
-        if self.family != socket.AF_UNIX and host not in _LOOPBACK:
-            raise ConnectionRefusedError(f"peers have no network: {address!r}")
-        real(self, address)
+    def checked(host: Any) -> None:
+        name = host.decode("ascii", "replace") if isinstance(host, bytes) else host
+        if name and name not in _LOOPBACK:
+            raise ConnectionRefusedError(f"peers have no network: {name!r}")
 
-    socket.socket.connect = guarded  # type: ignore[method-assign, assignment]
+    def connecting(real: Any) -> Any:
+        def guarded(self: socket.socket, address: Any) -> Any:
+            if self.family != socket.AF_UNIX:
+                checked(address[0] if isinstance(address, tuple) else address)
+            return real(self, address)
+
+        return guarded
+
+    def looking(host: Any, *more: Any, **named: Any) -> Any:
+        checked(host)
+        return look_up(host, *more, **named)
+
+    socket.socket.connect = connecting(connect)  # type: ignore[method-assign]
+    socket.socket.connect_ex = connecting(connect_ex)  # type: ignore[method-assign]
+    socket.getaddrinfo = looking
 
 
 def load_peer(path: Path) -> Any:
