@@ -13,6 +13,7 @@ Order of precedence: an argument or flag, then the environment, then the default
     EVIMEM_EMBEDDER_MAX_TOKENS  its longest input          (default: 512)
     EVIMEM_TZ                   zone of times without one  (default: UTC)
     EVIMEM_DATA                 folder of benchmark files, for `evimem bench`
+    EVIMEM_PEERS                folder of other packages' environments, for `evimem bench peers`
     EVIMEM_PROMPTS              folder of prompts to use in place of evimem's own (docs/models.md)
     EVIMEM_SECRETS              redact | warn | keep: keys and passwords in what is stored
                                 (default: redact)
@@ -89,6 +90,7 @@ class Settings:
     synchronous: Synchronous = "FULL"
     """Durability of a commit."""
     data: Path | None = None
+    peers: Path | None = None
     """Folder of benchmark files."""
     prompts: Path | None = None
     """Folder of prompts that take the place of ours; None: ours are used."""
@@ -126,6 +128,7 @@ class Settings:
             secrets=_secrets(env),
             synchronous=_synchronous(env),
             data=_file(env, "EVIMEM_DATA"),
+            peers=_file(env, "EVIMEM_PEERS"),
             prompts=_file(env, "EVIMEM_PROMPTS"),
             models=_models(env),
         )

@@ -36,6 +36,8 @@ class RecipeSystem:
     """Builds what it searches beside turns."""
     store_name: str
     """Says which store, for the manifest."""
+    retriever: str
+    """How it ranks; every diagnostic of finding names it (X6)."""
     max_rounds: int | None = None
     """Ceiling of rounds below the recipe's own; None: the recipe's own."""
     traces_turns: bool = True
@@ -45,9 +47,9 @@ class RecipeSystem:
 
     @property
     def params(self) -> Mapping[str, str]:
-        """Store and ceiling of rounds; the recipe's own parameters are the code's."""
+        """Store, retriever and ceiling of rounds; the recipe's own parameters are the code's."""
         most = "the recipe's own" if self.max_rounds is None else str(self.max_rounds)
-        return {"store": self.store_name, "rounds": most}
+        return {"store": self.store_name, "retriever": self.retriever, "rounds": most}
 
     def build(self, history: History, tools: Tools) -> _Bank:
         """Build what the recipe searches."""

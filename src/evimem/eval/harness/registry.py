@@ -39,6 +39,8 @@ from evimem.eval.harness.system import System
 from evimem.ports import ModelSession
 from evimem.query.parts import Recipe
 from evimem.recipes import MODEL_RECIPES, RECIPES
+from evimem.recipes.mera import MERA_RECIPES
+from evimem.recipes.qemem import QEM_RECIPES
 
 __all__ = ["OURS", "at_depth", "limited", "system_names", "systems_named"]
 
@@ -49,9 +51,38 @@ def _of(name: str) -> Callable[[ModelSession], Recipe]:
     return lambda session: MODEL_RECIPES[name](session, {})
 
 
-def _recipe(name: str, store: Store, store_name: str, *, as_name: str = "") -> RecipeSystem:
-    return RecipeSystem(name=as_name or name, recipe=_of(name), store=store, store_name=store_name)
+def _recipe(
+    name: str, store: Store, store_name: str, *, retriever: str, as_name: str = ""
+) -> RecipeSystem:
+    return RecipeSystem(
+        name=as_name or name,
+        recipe=_of(name),
+        store=store,
+        store_name=store_name,
+        retriever=retriever,
+    )
 
+
+def _mera(name: str) -> tuple[RecipeSystem, RecipeSystem]:
+    """A recipe of MERA over facts by the model, and over turns as facts."""
+    ranker = MERA_RECIPES[name].ranker
+    return (
+        _recipe(name, model_facts, "facts by the model", retriever=ranker),
+        _recipe(name, lite_facts, "turns as facts", retriever=ranker, as_name=f"{name}-on-turns"),
+    )
+
+
+def _qemem(name: str) -> tuple[RecipeSystem, RecipeSystem]:
+    """A recipe of QEMem over episodes by the model, and over those by rules."""
+    return (
+        _recipe(name, model_episodes, "episodes by the model", retriever=_FUSED),
+        _recipe(
+            name, lite_episodes, "episodes by rules", retriever=_FUSED, as_name=f"{name}-on-lite"
+        ),
+    )
+
+
+_FUSED = "dense and bm25, RRF"
 
 OURS: tuple[System, ...] = (
     SearchSystem(name="search"),
@@ -71,14 +102,13 @@ OURS: tuple[System, ...] = (
         store=lite_records,
         store_name="records by rules",
     ),
-    _recipe("lite", turns_only, "turns"),
-    _recipe("mera", model_facts, "facts by the model"),
-    _recipe("mera", lite_facts, "turns as facts", as_name="mera-on-turns"),
-    _recipe("mera-flat", lite_facts, "turns as facts", as_name="mera-flat-on-turns"),
-    _recipe("qemem", model_episodes, "episodes by the model"),
-    _recipe("qemem", lite_episodes, "episodes by rules", as_name="qemem-on-lite"),
-    _recipe("unimem", model_records("text"), "records by the model"),
-    _recipe("unimem", lite_records, "records by rules", as_name="unimem-on-lite"),
+    _recipe("lite", turns_only, "turns", retriever="fusion"),
+    *(one for name in MERA_RECIPES for one in _mera(name)),
+    *(one for name in QEM_RECIPES for one in _qemem(name)),
+    _recipe("unimem", model_records("text"), "records by the model", retriever="dense"),
+    _recipe(
+        "unimem", lite_records, "records by rules", retriever="dense", as_name="unimem-on-lite"
+    ),
 )
 """Our index with one search, and our recipes."""
 

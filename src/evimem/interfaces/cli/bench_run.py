@@ -24,6 +24,8 @@ from evimem.eval.judges.judge import ProfileJudge
 from evimem.eval.judges.profiles import load_profile, profile_names
 from evimem.eval.judging import set_id
 from evimem.eval.manifest import make_manifest
+from evimem.eval.peers.known import PEERS, peer_kind, python_of
+from evimem.eval.peers.peer_system import PeerSystem
 from evimem.eval.reporting.assemble import assemble
 from evimem.eval.reporting.page import as_html
 from evimem.eval.reporting.report import Report, as_json, as_markdown
@@ -33,6 +35,7 @@ from evimem.interfaces.cli.bench_common import (
     code_version,
     data_path,
 )
+from evimem.interfaces.cli.bench_peers import peers_folder
 from evimem.interfaces.cli.common import bank_option, emit_json, failing_clearly, json_option
 from evimem.model.cost import Price
 from evimem.ports import Embedder, Models
@@ -42,6 +45,7 @@ from evimem.settings import Settings
 __all__ = ["COMMANDS"]
 
 _NO_CEILING = 10**9  # of one operation; the run has a budget of its own
+_PACKAGE = "package:"  # begins the name of a package that runs in its own environment
 _DEPTH = 120  # turns that a search brings where no prompt has to hold them
 
 
@@ -55,6 +59,7 @@ class _Options:
     questions: int | None
     seed: int
     systems: tuple[str, ...]
+    peers: Path | None
     judges: tuple[str, ...]
     no_model: bool
     shared: bool
@@ -81,6 +86,7 @@ def _run_options(command: Callable[..., None]) -> Callable[..., None]:
             click.option("--seed", default=0, show_default=True, help="Of sample and intervals."),
             click.option("--system", "systems", multiple=True, metavar="NAME",
                          help="Repeat; `bench systems` lists them. Default: all."),
+            click.option("--peers", type=folder, help="Environments of packages [EVIMEM_PEERS]."),
             click.option("--judge", "judges", multiple=True, metavar="PROFILE",
                          help=f"Repeat: {', '.join(profile_names())}."),
             click.option("--no-model", is_flag=True,
@@ -199,7 +205,7 @@ def _plan(
     if embedder is None:
         raise SettingsError("the systems need an embedder: set EVIMEM_EMBEDDER=local")
     templates = {} if settings.prompts is None else read_templates(settings.prompts)
-    systems = [limited(one, options.rounds) for one in systems_named(options.systems)]
+    systems = [limited(one, options.rounds) for one in _systems(options, settings)]
     if options.no_model:
         systems = [at_depth(one, _DEPTH) for one in systems]
     judges = [
@@ -217,6 +223,22 @@ def _plan(
         budget=options.budget,
         prices=_prices(models),
     )
+
+
+def _systems(options: _Options, settings: Settings) -> list[System]:
+    """Our own forms of systems, and packages as "package:<name>"."""
+    if not options.systems:
+        return list(systems_named(()))
+    made: list[System] = []
+    for name in dict.fromkeys(options.systems):
+        package = name.removeprefix(_PACKAGE)
+        if package == name:
+            made += systems_named((name,))
+            continue
+        kind = peer_kind(package)
+        python = python_of(kind, peers_folder(options.peers, settings))
+        made.append(PeerSystem(kind=kind, python=python))
+    return made
 
 
 def _prices(models: Models) -> Mapping[str, Price]:
@@ -287,7 +309,12 @@ def _show_estimates(rows: Sequence[Estimate], *, as_json: bool) -> None:
 @json_option
 @failing_clearly
 def systems_command(as_json: bool) -> None:
-    """Every system that `bench run` knows: parameters, and how it differs from its paper."""
+    """Every system that `bench run` knows: parameters, and how it differs from its paper.
+
+    \b
+    Example:
+      evimem bench systems --json
+    """  # fmt: skip
     infos = [info_of(one) for one in systems_named(())]
     if as_json:
         emit_json(infos)
@@ -298,6 +325,7 @@ def systems_command(as_json: bool) -> None:
             click.echo(f"  {key}: {value}")
         for one in info.deviations:
             click.echo(f"  differs: {one.what} ({one.why})")
+    click.echo(f"packages: {', '.join(_PACKAGE + name for name in PEERS)}")
 
 
 COMMANDS = (run_command, systems_command)
