@@ -39,10 +39,18 @@ from evimem.eval.harness.system import System
 from evimem.ports import ModelSession
 from evimem.query.parts import Recipe
 from evimem.recipes import MODEL_RECIPES, RECIPES
-from evimem.recipes.mera import MERA_RECIPES
+from evimem.recipes.mera import MERA_RECIPES, MeraConfig, mera
 from evimem.recipes.qemem import QEM_RECIPES
 
-__all__ = ["OURS", "at_depth", "limited", "system_names", "systems_named"]
+__all__ = [
+    "ON_TURNS",
+    "OURS",
+    "at_depth",
+    "limited",
+    "mera_system",
+    "system_names",
+    "systems_named",
+]
 
 
 def _of(name: str) -> Callable[[ModelSession], Recipe]:
@@ -63,12 +71,25 @@ def _recipe(
     )
 
 
-def _mera(name: str) -> tuple[RecipeSystem, RecipeSystem]:
-    """A recipe of MERA over facts by the model, and over turns as facts."""
-    ranker = MERA_RECIPES[name].ranker
-    return (
-        _recipe(name, model_facts, "facts by the model", retriever=ranker),
-        _recipe(name, lite_facts, "turns as facts", retriever=ranker, as_name=f"{name}-on-turns"),
+ON_TURNS = "-on-turns"
+"""Ends the name of a system that has turns in place of facts by the model."""
+
+
+def mera_system(config: MeraConfig, *, on_turns: bool) -> RecipeSystem:
+    """A recipe of MERA over facts by the model, or over turns as facts; named like its config where
+    that is none of the registered ones.
+
+    Args:
+        config: the recipe.
+        on_turns: build no facts; every turn is one, in its own words.
+    """
+    plain = config.name in MERA_RECIPES and on_turns
+    return RecipeSystem(
+        name=config.name + ON_TURNS if plain else config.name,
+        recipe=lambda session: mera(config, session),
+        store=lite_facts if on_turns else model_facts,
+        store_name="turns as facts" if on_turns else "facts by the model",
+        retriever=config.ranker,
     )
 
 
@@ -103,7 +124,11 @@ OURS: tuple[System, ...] = (
         store_name="records by rules",
     ),
     _recipe("lite", turns_only, "turns", retriever="fusion"),
-    *(one for name in MERA_RECIPES for one in _mera(name)),
+    *(
+        mera_system(config, on_turns=on_turns)
+        for config in MERA_RECIPES.values()
+        for on_turns in (False, True)
+    ),
     *(one for name in QEM_RECIPES for one in _qemem(name)),
     _recipe("unimem", model_records("text"), "records by the model", retriever="dense"),
     _recipe(

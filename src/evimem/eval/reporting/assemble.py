@@ -16,10 +16,16 @@ from evimem.eval.diagnostics import (
     tables_mera,
     termination,
 )
-from evimem.eval.diagnostics.budget_section import budget_section
+from evimem.eval.diagnostics.budget_curves import planning_ablation
+from evimem.eval.diagnostics.budget_section import budget_section, planning_section
 from evimem.eval.diagnostics.comparisons import comparison_section
 from evimem.eval.diagnostics.complexity_table import complexity_section
 from evimem.eval.diagnostics.frontier import frontier, frontier_section
+from evimem.eval.diagnostics.refinement import (
+    refinement,
+    refinement_section,
+    replay_check,
+)
 from evimem.eval.diagnostics.temporal_audit import temporal_audit, temporal_section
 from evimem.eval.diagnostics.turns import EvidenceTurns
 from evimem.eval.diagnostics.visibility import progression, visibility_section
@@ -54,6 +60,7 @@ def assemble(
     rates: Sequence[ControlRates] = (),
     prices: Mapping[str, Price] | None = None,
     reference: str | None = None,
+    points: Sequence[tables_mera.SweepPoint] = (),
     extra: Sequence[Section] = (),
     seed: int = 0,
 ) -> Report:
@@ -65,6 +72,7 @@ def assemble(
         rates: what each judge accepted of the control set.
         prices: model -> price, for money.
         reference: the system that others are compared with; None: the first.
+        points: of a sweep over k and rounds, where one was run.
         extra: sections made elsewhere, such as audits that ask a judge.
         seed: of intervals.
     """
@@ -72,7 +80,7 @@ def assemble(
     base = reference or data.systems[0].name
     builders: _Parts = {
         "systems": lambda: systems_section(data),
-        **(_judged_parts(data, judges[0], base, prices, seed) if judges else {}),
+        **(_judged_parts(data, judges[0], base, prices, points, seed) if judges else {}),
         "judges": lambda: control_section(rates) if rates else None,
         **_unjudged_parts(data, judges[0] if judges else None, prices, seed),
     }
@@ -101,7 +109,12 @@ _Parts: TypeAlias = "dict[str, Callable[[], Section | None]]"
 
 
 def _judged_parts(
-    data: RunData, judge: str, base: str, prices: Mapping[str, Price] | None, seed: int
+    data: RunData,
+    judge: str,
+    base: str,
+    prices: Mapping[str, Price] | None,
+    points: Sequence[tables_mera.SweepPoint],
+    seed: int,
 ) -> _Parts:
     """Sections that stand on the labels of judges; those that take one judge take the first."""
     return {
@@ -111,7 +124,10 @@ def _judged_parts(
         "complexity": lambda: complexity_section(data, judge=judge, seed=seed),
         "attribution": lambda: attribution.section(data, judge=judge, seed=seed),
         "frontier": lambda: frontier_section(frontier(data, judge=judge, prices=prices, seed=seed)),
-        "planners and graphs": lambda: tables_mera.section(data, judge=judge, seed=seed),
+        "planners and graphs": lambda: tables_mera.section(
+            data, judge=judge, points=points, seed=seed
+        ),
+        "refinement": lambda: _refinement(data, judge, prices, seed),
     }
 
 
@@ -128,6 +144,7 @@ def _unjudged_parts(
         "query behaviour": lambda: behaviour.section(data),
         "storage": lambda: storage.section(data, judge=judge, seed=seed),
         "cost": lambda: cost.section(data, prices=prices),
+        "planning": lambda: _planning(data, seed),
         "times of cards": lambda: _times(data),
     }
 
@@ -152,3 +169,40 @@ def _times(data: RunData) -> Section | None:
     audits = [temporal_audit(run, asked) for run in _traced(data)]
     found = [one for one in audits if one.checks]
     return temporal_section(found) if found else None
+
+
+_STORES = ("", "-on-lite")
+
+
+def _pairs(data: RunData, full: str, without: str) -> list[tuple[SystemRun, SystemRun]]:
+    """A recipe of QEMem and its ablation over the same store, where the run has both."""
+    runs = {run.name: run for run in data.systems}
+    names = [(full + store, without + store) for store in _STORES]
+    return [(runs[one], runs[two]) for one, two in names if one in runs and two in runs]
+
+
+def _refinement(
+    data: RunData, judge: str, prices: Mapping[str, Price] | None, seed: int
+) -> Section | None:
+    """What refining brings (QEM-46, 47), and whether the first pools are the same (QEM-48)."""
+    pairs = _pairs(data, "qem-full", "qem-norefine")
+    if not pairs:
+        return None
+    asked = [one.question_id for one in data.dataset.questions]
+    made = [
+        refinement(full, base, data.dataset, judge=judge, prices=prices, seed=seed)
+        for full, base in pairs
+    ]
+    checks = [check for full, base in pairs for check in replay_check(full, base, asked)]
+    return refinement_section(made, checks)
+
+
+def _planning(data: RunData, seed: int) -> Section | None:
+    """What planning brings at a tight and at a loose budget (QEM-56)."""
+    pairs = _pairs(data, "qem-full", "qem-noplan")
+    if not pairs:
+        return None
+    gold = EvidenceTurns(data.dataset)
+    return planning_section(
+        [planning_ablation(full, without, gold, seed=seed) for full, without in pairs]
+    )

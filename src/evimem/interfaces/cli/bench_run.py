@@ -12,9 +12,10 @@ from evimem.compose import build_models
 from evimem.datasets import Dataset
 from evimem.datasets.sets import load_set, set_names
 from evimem.errors import SettingsError, UsageError
+from evimem.eval.diagnostics.tables_mera import SweepPoint, sweep
 from evimem.eval.harness.dry import Estimate, MuteModels, estimate
 from evimem.eval.harness.keep import Keep
-from evimem.eval.harness.registry import at_depth, limited, systems_named
+from evimem.eval.harness.registry import ON_TURNS, at_depth, limited, mera_system, systems_named
 from evimem.eval.harness.rows import RunData
 from evimem.eval.harness.run import Budget, Plan, info_of, run
 from evimem.eval.harness.sampling import of_conversations, sampled
@@ -27,6 +28,7 @@ from evimem.eval.manifest import make_manifest
 from evimem.eval.peers.known import PEERS, peer_kind, python_of
 from evimem.eval.peers.peer_system import PeerSystem
 from evimem.eval.reporting.assemble import assemble
+from evimem.eval.reporting.audits import AUDITS, audited
 from evimem.eval.reporting.page import as_html
 from evimem.eval.reporting.report import Report, as_json, as_markdown
 from evimem.interfaces.cli.bench_common import (
@@ -40,6 +42,7 @@ from evimem.interfaces.cli.common import bank_option, emit_json, failing_clearly
 from evimem.model.cost import Price
 from evimem.ports import Embedder, Models
 from evimem.query.templates import read_templates
+from evimem.recipes.mera import MERA_RECIPES
 from evimem.settings import Settings
 
 __all__ = ["COMMANDS"]
@@ -61,6 +64,11 @@ class _Options:
     systems: tuple[str, ...]
     peers: Path | None
     judges: tuple[str, ...]
+    audits: tuple[str, ...]
+    audit_size: int | None
+    sweep: str | None
+    sweep_ks: tuple[int, ...]
+    sweep_rounds: tuple[int, ...]
     no_model: bool
     shared: bool
     rounds: int | None
@@ -89,6 +97,14 @@ def _run_options(command: Callable[..., None]) -> Callable[..., None]:
             click.option("--peers", type=folder, help="Environments of packages [EVIMEM_PEERS]."),
             click.option("--judge", "judges", multiple=True, metavar="PROFILE",
                          help=f"Repeat: {', '.join(profile_names())}."),
+            click.option("--audit", "audits", multiple=True, type=click.Choice(sorted(AUDITS)),
+                         help="Also have the judge model audit these (repeat)."),
+            click.option("--audit-size", type=number, metavar="N",
+                         help="Cards of a system, or questions, of an audit."),
+            click.option("--sweep", metavar="NAME",
+                         help="Run this system of MERA over --sweep-k and --sweep-rounds too."),
+            click.option("--sweep-k", "sweep_ks", multiple=True, type=number, metavar="K"),
+            click.option("--sweep-rounds", "sweep_rounds", multiple=True, type=number, metavar="T"),
             click.option("--no-model", is_flag=True,
                          help="Retrieval alone: what systems find when no model answers."),
             click.option("--shared/--no-shared", default=True, show_default=True,
@@ -150,9 +166,10 @@ def run_command(
     budget = Budget(calls=max_calls, tokens=max_tokens, money=max_cost)
     options = _Options(budget=budget, **chosen)  # type: ignore[arg-type]
     part = _part(data_path(data, settings), options)
-    models = MuteModels() if options.no_model else _models(settings)
+    models = MuteModels() if options.no_model else _models(settings, keep / "replies.jsonl")
+    points = _points(options)
     with bench_embedder(settings, cache) as embedder, bench_progress(as_json) as progress:
-        plan = _plan(options, part, models, embedder, settings)
+        plan = _plan(options, part, models, embedder, settings, points)
         if dry_run:
             window = models.session().model("answer").window
             price = next(iter(plan.prices.values()), None)
@@ -165,7 +182,16 @@ def run_command(
             for judge in plan.judges
             if isinstance(judge, ProfileJudge)
         ]
-    report = assemble(ran, title=title, rates=rates, prices=plan.prices, seed=options.seed)
+        extra = audited(options.audits, ran, models, n=options.audit_size, seed=options.seed)
+    report = assemble(
+        ran,
+        title=title,
+        rates=rates,
+        prices=plan.prices,
+        points=points,
+        extra=extra,
+        seed=options.seed,
+    )
     written = _write(report, out)
     if as_json:
         emit_json(report)
@@ -187,25 +213,50 @@ def _part(data: Path, options: _Options) -> Dataset:
     )
 
 
-def _models(settings: Settings) -> Models:
-    """The models without the ceilings of one operation: a build asks thousands of times."""
+def _models(settings: Settings, replies: Path) -> Models:
+    """The models without the ceilings of one operation, since a build asks thousands of times.
+    Replies are kept, so that systems over the same store pay for it once."""
     if settings.models is None:
         raise SettingsError(
             "no model is set: set EVIMEM_LLM_URL and EVIMEM_LLM_MODEL, or use --no-model"
         )
     free = dataclasses.replace(settings.models, max_calls=_NO_CEILING, max_tokens=_NO_CEILING)
-    models = build_models(dataclasses.replace(settings, models=free))
+    replies.parent.mkdir(parents=True, exist_ok=True)
+    saved = settings.saved_replies or replies
+    models = build_models(dataclasses.replace(settings, models=free, saved_replies=saved))
     assert models is not None  # the settings name one
     return models
 
 
+def _points(options: _Options) -> tuple[SweepPoint, ...]:
+    """The settings of a sweep over a system of MERA (MERA-91)."""
+    if options.sweep is None:
+        return ()
+    recipe = options.sweep.removesuffix(ON_TURNS)
+    if recipe not in MERA_RECIPES:
+        raise UsageError(
+            f"{options.sweep!r} cannot be swept: name a recipe of MERA, {', '.join(MERA_RECIPES)},"
+            f" with or without {ON_TURNS}"
+        )
+    base = MERA_RECIPES[recipe]
+    ks, rounds = options.sweep_ks or (base.k,), options.sweep_rounds or (base.max_rounds,)
+    return sweep(base, ks=ks, rounds=rounds)
+
+
 def _plan(
-    options: _Options, part: Dataset, models: Models, embedder: Embedder | None, settings: Settings
+    options: _Options,
+    part: Dataset,
+    models: Models,
+    embedder: Embedder | None,
+    settings: Settings,
+    points: Sequence[SweepPoint],
 ) -> Plan:
     if embedder is None:
         raise SettingsError("the systems need an embedder: set EVIMEM_EMBEDDER=local")
     templates = {} if settings.prompts is None else read_templates(settings.prompts)
     systems = [limited(one, options.rounds) for one in _systems(options, settings)]
+    on_turns = (options.sweep or "").endswith(ON_TURNS)
+    systems += [mera_system(point.config, on_turns=on_turns) for point in points]
     if options.no_model:
         systems = [at_depth(one, _DEPTH) for one in systems]
     judges = [
@@ -228,7 +279,7 @@ def _plan(
 def _systems(options: _Options, settings: Settings) -> list[System]:
     """Our own forms of systems, and packages as "package:<name>"."""
     if not options.systems:
-        return list(systems_named(()))
+        return [] if options.sweep else list(systems_named(()))
     made: list[System] = []
     for name in dict.fromkeys(options.systems):
         package = name.removeprefix(_PACKAGE)
@@ -286,10 +337,15 @@ def _summary(data: RunData, rates: Sequence[ControlRates]) -> None:
         told = [f"{len(run_.asks)} asked, {failed} failed"]
         for judge, labels in run_.own_labels.items():
             right = sum(label is True for label in labels.values())
-            told.append(f"{right} right by {judge.rsplit(' ', 1)[-1].split('#')[0]}")
+            told.append(f"{right} right by {_short(judge)}")
         click.echo(f"{run_.name:<20}{', '.join(told)}")
     for one in rates:
-        click.echo(f"note: {one.judge.rsplit(' ', 1)[-1]}: {one.told()}")
+        click.echo(f"note: {_short(one.judge)}: {one.told()}")
+
+
+def _short(judge: str) -> str:
+    """A judge's profile alone, for the terminal."""
+    return judge.rsplit(" ", 1)[-1].split("@")[0].removeprefix("judge.")
 
 
 def _show_estimates(rows: Sequence[Estimate], *, as_json: bool) -> None:
