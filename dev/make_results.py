@@ -62,6 +62,7 @@ def main(folder: Path) -> None:
         _stored(stored),
         _answers(answers),
         _speed(speed),
+        *_others(folder),
         _manifest(retrieval),
     ]
     (ROOT / "docs" / "benchmarks.md").write_text("\n".join(page), encoding="utf-8")
@@ -158,6 +159,67 @@ def _qemem(report: dict[str, Any]) -> str:
     for part in report["parts"]:
         if part["split"] in SHOWN:
             lines += _part(part, firsts=("qemem",), detailed=QEMEM_DRAWN)
+    lines.append(f"- Measured at {report['manifest']['code']}.\n")
+    return "\n".join(lines)
+
+
+def _others(folder: Path) -> list[str]:
+    """What was run beside other packages and systems: the newest report at hand, else the kept."""
+    made = []
+    fresh = folder / "peers.json"
+    path = fresh if fresh.exists() else RESULTS / "peers.json"
+    if path.exists():
+        report = json.loads(path.read_text(encoding="utf-8"))
+        for part in report["parts"]:
+            for system in part["systems"]:
+                system.pop("questions", None)
+        text = json.dumps(report, ensure_ascii=False, separators=(",", ":"))
+        (RESULTS / "peers.json").write_text(text + "\n", encoding="utf-8")
+        made.append(_peers(report))
+    if (RESULTS / "systems-small-model.md").exists():
+        made.append(SYSTEMS)
+    return made
+
+
+SYSTEMS = """
+## Memory systems side by side
+
+- [Seven systems with a small model](results/systems-small-model.md): the whole path, every diagnostic, with a model of 135
+  million parameters for every role. Its answers are of no use, and neither is it as a judge; the report proves the path and
+  says nothing of the systems.
+- [What systems find without a model](results/systems-retrieval.md): all ten conversations of LoCoMo; what a system does when
+  no reply can be used.
+
+[How to run your own](comparing.md).
+"""
+
+
+def _peers(report: dict[str, Any]) -> str:
+    part = report["parts"][0]
+    lines = [
+        "\n## Beside other packages\n",
+        "`evimem bench peers`: the same turns, the same vectors, no language model; LoCoMo, "
+        f"{part['split']}: n = {part['n']}, {part['conversations']} conversations. Others run at "
+        "their defaults; constants of fusion were chosen on the tuning part of the same benchmark. "
+        "Speed is over all ten conversations, vectors made before, on a shared machine: read the "
+        "ratios to the first row as rough.\n",
+        "| system | complete@10 | complete@20 | complete@40 | complete@80 | AUC turns | turns/s "
+        "stored (time, fusion = 1) | median ms (fusion = 1) |",
+        "| --- " * 8 + "|",
+    ]
+    speed = {one["system"]: one for one in report["speed"]}
+    for system in part["systems"]:
+        group = system["groups"][0]
+        cells = [f"{100 * group['complete'][k]['estimate']:.1f}" for k in KS]
+        auc = group["turns"]["auc"]
+        fast = speed[system["system"]]
+        lines.append(
+            f"| {system['system']} | {' | '.join(cells)} | {100 * auc['estimate']:.1f} "
+            f"[{100 * auc['low']:.1f}, {100 * auc['high']:.1f}] | {fast['turns_per_second']:,.0f} "
+            f"({fast['build_ratio']:.2f}) | {fast['median_ms']:.2f} ({fast['median_ratio']:.1f}) |"
+        )
+    lines.append("")
+    lines += [f"- {note}" for note in report["notes"]]
     lines.append(f"- Measured at {report['manifest']['code']}.\n")
     return "\n".join(lines)
 

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-import bm25s
 import numpy as np
 
+from evimem.errors import missing_extra
 from evimem.eval.harness.system import Shown, Tools
 from evimem.model.chat import ChatMessage, ChatRequest, JsonSchema, Phase, Role
 from evimem.model.prompt import Prompt
@@ -191,9 +191,18 @@ class WordList:
     """Texts by id, searched by BM25 (bm25s, its default form of Lucene) over stemmed words."""
 
     def __init__(self, texts: Sequence[tuple[str, str]]) -> None:
-        """Args:
-        texts: id and text, in order.
+        """An index.
+
+        Args:
+            texts: id and text, in order.
+
+        Raises:
+            MissingExtra: bm25s is not installed.
         """
+        try:
+            import bm25s
+        except ImportError as error:
+            raise missing_extra("BM25 of the baselines", "eval") from error
         self._ids = [item_id for item_id, _ in texts]
         words = [words_of(text) for _, text in texts]
         self._index = bm25s.BM25() if any(words) else None

@@ -41,7 +41,7 @@ __all__ = ["COMMANDS"]
 
 @click.group()
 def bench() -> None:
-    """Measure retrieval, answers, memory managers and speed."""
+    """Measure retrieval, answers and speed, and memory systems side by side."""
 
 
 def _data_options(command: Callable[..., None]) -> Callable[..., None]:

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from evimem import __version__
-from evimem.interfaces.cli import ask, audit, bench, build, care, demo, records, store
+from evimem.interfaces.cli import ask, audit, build, care, demo, records, store
 from evimem.interfaces.cli.common import EXIT_FAILED_ITEMS, EXIT_INTERRUPTED, emit_error
 
 __all__ = ["cli", "main"]
@@ -23,7 +23,22 @@ Exit codes: 0 done; 1 done, nothing found; 2 not possible as asked;
 
 
 class _Cli(click.Group):
-    """The group of commands; however a command ends, it ends with a message and an exit code."""
+    """The group of commands; however a command ends, it ends with a message and an exit code.
+
+    `bench` brings a quarter of the package with it, so it is imported when it is named.
+    """
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Every name, in the order of the alphabet."""
+        return sorted((*super().list_commands(ctx), "bench"))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of a name."""
+        if cmd_name == "bench":
+            from evimem.interfaces.cli.bench import bench
+
+            return bench
+        return super().get_command(ctx, cmd_name)
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> Any:
         """See `click.Group.main`. With --json, wrong usage is told in JSON too."""
@@ -63,7 +78,7 @@ def cli() -> None:
     """Evidence memory for LLM agents: import conversations, ask, get cited answers."""
 
 
-for _module in (demo, store, build, records, ask, care, audit, bench):
+for _module in (demo, store, build, records, ask, care, audit):
     for _command in _module.COMMANDS:
         cli.add_command(_command)
 
