@@ -185,6 +185,17 @@ def test_ben_13_a_folder_takes_no_run_with_another_manifest(tmp_path: Path) -> N
         Keep(tmp_path, {"set": "a", "system lite": "k 2"})
 
 
+def test_rows_hold_no_word_that_the_conversation_holds_and_are_whole_when_read_back(
+    tmp_path: Path,
+) -> None:
+    ran = run(plan_of(*systems_named(("full-text",))), Keep(tmp_path, {}))
+
+    kept = (tmp_path / "asks.jsonl").read_text(encoding="utf-8")
+    assert "Porto marathon" not in kept
+    told = [one.text for one in ran.systems[0].asks["q1"].shown]
+    assert told[0] == "I signed up for the Porto marathon on 5 November."
+
+
 class CountingJudge:
     """Right is what holds "Amber"; counts what it reads."""
 

@@ -8,14 +8,24 @@ private to its user; reports hold figures and ids.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from evimem.datasets import Dataset
 from evimem.eval.harness.system import Shown, Step, SystemInfo
 from evimem.model.chat import Outcome, Phase, Role
 from evimem.trace import Trace
 
-__all__ = ["AskRow", "BuildRow", "CallRow", "JudgeRow", "RunData", "SharedRow", "SystemRun"]
+__all__ = [
+    "AskRow",
+    "BuildRow",
+    "CallRow",
+    "JudgeRow",
+    "RunData",
+    "SharedRow",
+    "SystemRun",
+    "slimmed",
+    "whole",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +113,32 @@ class AskRow:
     def viewed(self) -> tuple[str, ...]:
         """Turns in the order first viewed."""
         return tuple(dict.fromkeys(one for step in self.steps for one in step.turn_ids))
+
+
+def slimmed(shown: Sequence[Shown], bodies: Mapping[str, str]) -> tuple[Shown, ...]:
+    """What was shown, without the words of pieces that are one turn's own words: a whole
+    conversation per question would fill a disk.
+
+    Args:
+        shown: pieces of memory.
+        bodies: turn id -> its words.
+    """
+    return tuple(
+        replace(one, text="") if _said_by(one, bodies) == one.text else one for one in shown
+    )
+
+
+def whole(row: AskRow, bodies: Mapping[str, str]) -> AskRow:
+    """A row with the words that `slimmed` left out."""
+    shown = tuple(
+        one if one.text else replace(one, text=_said_by(one, bodies) or "") for one in row.shown
+    )
+    return replace(row, shown=shown)
+
+
+def _said_by(one: Shown, bodies: Mapping[str, str]) -> str | None:
+    """The words of the one turn behind a piece; None where there is another number of them."""
+    return bodies.get(one.turn_ids[0]) if len(one.turn_ids) == 1 else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

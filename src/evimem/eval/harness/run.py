@@ -21,7 +21,16 @@ from evimem.eval.harness.blind import blind, blind_question
 from evimem.eval.harness.calls import call_rows, model_calls
 from evimem.eval.harness.capped import CappedSession
 from evimem.eval.harness.keep import Keep
-from evimem.eval.harness.rows import AskRow, BuildRow, CallRow, JudgeRow, RunData, SystemRun
+from evimem.eval.harness.rows import (
+    AskRow,
+    BuildRow,
+    CallRow,
+    JudgeRow,
+    RunData,
+    SystemRun,
+    slimmed,
+    whole,
+)
 from evimem.eval.harness.shared import SHARED, shared_answer
 from evimem.eval.harness.system import Asked, Built, System, SystemInfo, Tools
 from evimem.model.cost import Price, cost, counted
@@ -304,7 +313,7 @@ def _ask(plan: Plan, keep: Keep, work: _Work, question: Question) -> BuildRow | 
         question_id=question.question_id,
         answer=asked.answer,
         abstained=asked.abstained,
-        shown=asked.shown,
+        shown=slimmed(asked.shown, _bodies(work.history)),
         steps=asked.steps,
         stop=asked.stop,
         problem=asked.problem,
@@ -314,6 +323,11 @@ def _ask(plan: Plan, keep: Keep, work: _Work, question: Question) -> BuildRow | 
         failed=failed,
         traced=asked.trace is not None,
     )
+
+
+def _bodies(history: History) -> dict[str, str]:
+    """Turn id -> its words."""
+    return {turn.turn_id: turn.body for turn in history.turns}
 
 
 def _share_all(plan: Plan, keep: Keep, spent: _Spent, show: Progress) -> None:
@@ -331,7 +345,7 @@ def _share_all(plan: Plan, keep: Keep, spent: _Spent, show: Progress) -> None:
         futures = [
             pool.submit(
                 shared_answer,
-                row,
+                whole(row, _bodies(plan.dataset.history(question))),
                 question,
                 Tools(
                     session=plan.session(),
@@ -414,12 +428,13 @@ def _system_run(plan: Plan, keep: Keep, system: System) -> SystemRun:
     shared = {}
     own_labels: dict[str, dict[str, bool | None]] = {one.name: {} for one in plan.judges}
     shared_labels: dict[str, dict[str, bool | None]] = {one.name: {} for one in plan.judges}
+    bodies = {key: _bodies(one) for key, one in plan.dataset.histories.items()}
     for question in plan.dataset.questions:
         gold = plan.dataset.gold[question.question_id]
         row = keep.asks.get((system.name, question.question_id))
         if row is None:
             continue
-        asks[question.question_id] = row
+        asks[question.question_id] = whole(row, bodies[gold.history_id])
         other = keep.shared.get((system.name, question.question_id, SHARED.tag))
         if other is not None:
             shared[question.question_id] = other
