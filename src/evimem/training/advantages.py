@@ -86,7 +86,7 @@ def event_advantages(
     low = np.where(defined, values, np.inf).min(axis=0, initial=np.inf)
     high = np.where(defined, values, -np.inf).max(axis=0, initial=-np.inf)
     usable = (count >= 2) & (high > low)
-    return np.where(usable & defined, apart / (spread + delta), 0.0)
+    return np.where(usable & defined, apart / np.where(usable, spread + delta, 1.0), 0.0)
 
 
 def aligned_advantages(

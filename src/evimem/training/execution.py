@@ -43,8 +43,8 @@ class Executed:
     steps: tuple[SearchStep, ...]
     """The searches, in order."""
     retrieved: tuple[str, ...]
-    """R(o): ids of the parent turns that came back, unseen ones only, best first; empty after an
-    output that could not be read (MERA-64)."""
+    """R(o): ids of the parent turns that came back, unseen ones only, best first, before a round's
+    ceiling of tokens; empty after an output that could not be read (MERA-64)."""
     recovered: tuple[str, ...]
     """Those of them that were missing: R(o) and U, in the order of the gold."""
 
@@ -168,13 +168,10 @@ class _Spoken:
     cut: bool
     """True if it ended at its ceiling."""
 
-    @property
-    def model_id(self) -> str:
-        return "sampled"
-
-    @property
-    def window(self) -> int:
-        return 0
+    model_id: str = "sampled"
+    """No model that could be asked."""
+    window: int = 0
+    """Unknown: the prompt was fitted when the output was sampled."""
 
     def chat(self, request: ChatRequest) -> ChatReply:
         return ChatReply(text=self.text, finish="length" if self.cut else "stop")

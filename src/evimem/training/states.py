@@ -21,6 +21,7 @@ from evimem.model.codec import from_json, to_json
 from evimem.model.evidence import EvidenceState
 from evimem.model.ids import content_hash
 from evimem.model.item import Item, id_of
+from evimem.model.search import Exclusion
 from evimem.model.turn import History, Turn
 from evimem.query.loop import replay, state_hash
 from evimem.query.parts import Updater
@@ -51,7 +52,8 @@ class PlannerState:
     recipe: str
     """The recipe whose trajectory it comes from."""
     state: EvidenceState
-    """q, G, Q, E and what was viewed, as the planner's prompt is made of it."""
+    """q, G, Q, E and what was viewed, as the planner's prompt is made of it; past searches without
+    their exclusions."""
     gold: tuple[str, ...]
     """E*: ids of the gold turns, distinct, in the order of the data set."""
 
@@ -154,7 +156,7 @@ def states_of(trajectory: Trajectory, updater: Updater) -> list[PlannerState]:
                     history_id=trajectory.history_id,
                     bank=trajectory.bank,
                     recipe=trace.recipe,
-                    state=state,
+                    state=_lean(state),
                     gold=trajectory.gold,
                 )
             )
@@ -172,6 +174,13 @@ def _as_asked(state: EvidenceState, expected: str, trajectory: Trajectory) -> Ev
         f" {state.round + 1} than it was made with: give the updater of its recipe"
         f" {trajectory.trace.recipe!r}"
     )
+
+
+def _lean(state: EvidenceState) -> EvidenceState:
+    """The state without the exclusions of past searches: no prompt shows them, no search needs them
+    (the next one excludes `viewed`), and they grow with the square of the rounds."""
+    bare = tuple(dataclasses.replace(one, exclusion=Exclusion()) for one in state.requests)
+    return dataclasses.replace(state, requests=bare)
 
 
 def write_states(path: Path, states: Iterable[PlannerState]) -> int:
