@@ -30,7 +30,8 @@ th { background: var(--soft); white-space: nowrap; }
 td.n, th.n { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
 tbody tr:last-child td { border-bottom: 0; }
 .note { font-size: .86rem; opacity: .85; margin: .3rem 0 0; padding-left: 1.1rem; }
-.caveats { border-left: 4px solid #d98e04; padding: .4rem 1rem; background: var(--soft); }
+.caveats { border-left: 4px solid #d98e04; padding: .4rem 1rem .4rem 2rem;
+  background: var(--soft); }
 .plot { border: 1px solid var(--edge); border-radius: 6px; padding: .4rem; margin: .8rem 0;
   background: #fff; color: #000; overflow-x: auto; }
 .plot svg { max-width: 100%; height: auto; display: block; margin: 0 auto; }
