@@ -181,6 +181,15 @@ def test_every_kind_of_plot_is_drawn_the_same_way_twice() -> None:
         assert "lite" in svg(plot)
 
 
+def test_more_lines_than_colours_stay_apart_by_stroke() -> None:
+    lines = tuple(Line(label=f"s{n}", x=(1, 2), y=(n, n)) for n in range(14))
+    drawn = svg(Plot(title="t", x_label="x", y_label="y", lines=lines))
+
+    assert drawn.count("stroke-dasharray") > svg(
+        Plot(title="t", x_label="x", y_label="y", lines=lines[:12])
+    ).count("stroke-dasharray")
+
+
 def test_a_row_of_the_wrong_length_is_refused() -> None:
     with pytest.raises(ValueError, match="2 cells for 1 columns"):
         Table(title="t", columns=("a",), rows=(("b", 1),))

@@ -15,6 +15,7 @@ _COLOURS = (
     "#8c564b", "#e377c2", "#7f7f7f", "#bcbd22", "#1f77b4", "#aa4499",
 )  # fmt: skip
 _MARKERS = "os^Dv<>pP*Xh"
+_STROKES = ("-", "--", ":")
 
 
 def svg(plot: Plot) -> str:
@@ -57,8 +58,9 @@ def svg(plot: Plot) -> str:
 def _lines(axes: object, plot: Plot) -> None:
     for place, line in enumerate(plot.lines):
         colour = _COLOURS[place % len(_COLOURS)]
-        mark = _MARKERS[place % len(_MARKERS)]
-        joined = "-" if plot.kind == "line" else "none"
+        turn = place // len(_COLOURS)  # colours come round again; marks and strokes do not
+        mark = _MARKERS[(place + turn) % len(_MARKERS)]
+        joined = _STROKES[turn % len(_STROKES)] if plot.kind == "line" else "none"
         axes.plot(  # type: ignore[attr-defined]
             line.x, line.y, label=line.label, color=colour, marker=mark, linestyle=joined, ms=4
         )
