@@ -44,16 +44,21 @@ rejects it with the reason "budget" (P032)."""
 class LitePackager:
     """The deterministic packager."""
 
+    shown: tuple[int, ...] = SHOWN
+    """Candidates shown in each round; the last number holds for further rounds."""
+    extra: float = 1.0
+    """Weight of a search by a whole query that is not the question, beside 1 for the question."""
+
     def package(
         self, steps: Sequence[SearchStep], state: EvidenceState, view: BankView
     ) -> tuple[Candidate, ...]:
         """Candidates not viewed before, in the order chosen."""
-        scores = fused_scores(steps)
+        scores = fused_scores(steps, extra=self.extra)
         for seen in state.viewed:
             scores.pop(seen, None)
         pool = sorted(scores, key=lambda one: -scores[one])[:POOL]
         entries = {entry_id(entry): entry for entry in view.get(pool)}
-        shown = SHOWN[min(state.round, len(SHOWN) - 1)]
+        shown = self.shown[min(state.round, len(self.shown) - 1)]
         chosen = _choose(entries, scores, shown)
         brought = _brought_by(steps)
         analysis = analyse(state.question.text, speakers=view.speakers)
@@ -82,11 +87,15 @@ def entry_id(entry: Turn | Item) -> str:
     return entry.turn_id if isinstance(entry, Turn) else entry.item_id
 
 
-def fused_scores(steps: Sequence[SearchStep]) -> dict[str, float]:
+def fused_scores(steps: Sequence[SearchStep], *, extra: float = 1.0) -> dict[str, float]:
     """One score per hit over all searches of a round.
 
     Searches by words count by their share of their best score; a hit that a search missed gets 0
     from it, or the search's lowest score where it ranks by the whole question.
+
+    Args:
+        steps: the searches with their hits.
+        extra: weight of searches by a whole query that is not the question.
     """
     fused: dict[str, float] = {}
     floors = 0.0
@@ -96,9 +105,10 @@ def fused_scores(steps: Sequence[SearchStep]) -> dict[str, float]:
         by_words = step.request.ranker == "bm25"
         top = step.hits[0].score if step.hits[0].score > 0 else 1.0
         weight = GAP_WEIGHT if step.request.origin == "gap" else WORDS_WEIGHT
-        floor = 0.0 if by_words else step.hits[-1].score
+        whole = 1.0 if step.request.origin == "question" else extra
+        floor = 0.0 if by_words else whole * step.hits[-1].score
         for hit in step.hits:
-            gain = weight * hit.score / top if by_words else hit.score
+            gain = weight * hit.score / top if by_words else whole * hit.score
             fused[hit.item_id] = fused.get(hit.item_id, floors) + gain - floor
     return fused
 

@@ -1,0 +1,1 @@
+"""A trained planner without a language model: it selects queries among generated ones."""

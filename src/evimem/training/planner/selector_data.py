@@ -1,0 +1,165 @@
+"""States of a selector with their options searched, and what choices among them bring.
+
+States are recorded in the loop that answers questions, before each call of the proposer (MERA-55);
+choices are carried out by its packager on the same hits (MERA-64).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from evimem.datasets import Dataset
+from evimem.errors import UsageError
+from evimem.model.evidence import EvidenceState, Question
+from evimem.query.loop import RunInput, run
+from evimem.query.parts import BankView, Draft, Packager, Proposed, Recipe
+from evimem.query.selector.policy import Choice
+from evimem.query.selector.proposer import Looked, SelectorProposer, chosen, look
+from evimem.trace import Trace
+from evimem.training.execution import Executed, execute
+from evimem.training.rewards import Reward, outcome_of
+from evimem.training.states import PlannerState, gold_turns
+
+__all__ = ["Chooser", "Situation", "asked", "situations_of", "to_train_on"]
+
+Chooser = Callable[[Looked], Choice]
+"""Chooses among the options of a state."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Situation:
+    """One state with its options, ready to be tried any number of times."""
+
+    state: PlannerState
+    """The state and its gold."""
+    looked: Looked
+    """The options, searched."""
+    view: BankView
+    """The memory."""
+    packager: Packager
+    """The recipe's."""
+    reward: Reward
+    """What a choice earns."""
+    _known: dict[tuple[int, ...], float] = field(default_factory=dict)
+
+    def run(self, choice: Choice) -> Executed:
+        """Carries a choice out."""
+        return execute(self.state, _Chosen(self.looked, choice), self.packager, self.view)
+
+    def earned(self, choice: Choice) -> float:
+        """The reward of a choice; the same one is carried out once."""
+        known = self._known.get(choice.picked)
+        if known is None:
+            outcome = outcome_of(self.state, self.run(choice), length=0)
+            known = self._known[choice.picked] = self.reward(outcome).total
+        return known
+
+    def margins(self) -> list[float]:
+        """What each option alone earns beyond what always counts, in the order of the options."""
+        alone = self.earned(Choice(picked=(), ended=True))
+        options = range(len(self.looked.options))
+        return [self.earned(Choice(picked=(one,), ended=True)) - alone for one in options]
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """A proposer whose choice is made."""
+
+    looked: Looked
+    """The options."""
+    choice: Choice
+    """What was chosen."""
+
+    def propose(self, state: EvidenceState, view: BankView) -> Proposed:
+        return chosen(self.looked, self.choice)
+
+
+@dataclass(slots=True)
+class _Recorder:
+    """A proposer that keeps what it was asked."""
+
+    choose: Chooser
+    """Chooses."""
+    proposer: SelectorProposer
+    """The recipe's, which says what is searched and what always counts."""
+    kept: list[tuple[EvidenceState, Looked]] = field(default_factory=list)
+    """States with their options, in order."""
+
+    def propose(self, state: EvidenceState, view: BankView) -> Proposed:
+        by = self.proposer
+        looked = look(state, view, space=by.space, k=by.k, base=by.base)
+        self.kept.append((state, looked))
+        return chosen(looked, self.choose(looked))
+
+
+@dataclass(frozen=True, slots=True)
+class _Silent:
+    """An answerer for trajectories whose answer nobody reads."""
+
+    def answer(self, state: EvidenceState, view: BankView) -> Draft:
+        return Draft(text="", status="not_in_memory", support=())
+
+
+def asked(recipe: Recipe, view: BankView, question: Question) -> Trace:
+    """A question carried through the loop of a recipe, without an answer."""
+    given = RunInput(question=question, bank="train", trace_id="train", created_at="")
+    return run(dataclasses.replace(recipe, answerer=_Silent()), view, given, seconds=lambda: 0.0)
+
+
+def to_train_on(dataset: Dataset) -> Iterator[tuple[Question, tuple[str, ...]]]:
+    """The answerable questions with gold turns in their conversation, and these turns' ids."""
+    for question in dataset.questions:
+        gold = dataset.gold[question.question_id]
+        turns = gold_turns(gold, dataset.histories[gold.history_id])
+        if gold.answerable and turns:
+            yield question, turns
+
+
+def situations_of(
+    recipe: Recipe,
+    view: BankView,
+    question: Question,
+    *,
+    history_id: str,
+    bank: str,
+    gold: Sequence[str],
+    choose: Chooser,
+    reward: Reward,
+) -> list[Situation]:
+    """The states of one question's trajectory, complete ones too (MERA-55).
+
+    Args:
+        recipe: a recipe with a selector; its policy's place is taken by `choose`.
+        view: the memory.
+        question: the question.
+        history_id: its conversation.
+        bank: hash of the memory.
+        gold: ids of its gold turns.
+        choose: makes the choices of the trajectory.
+        reward: what a choice earns.
+
+    Raises:
+        UsageError: the recipe has no selector.
+    """
+    if not isinstance(recipe.proposer, SelectorProposer):
+        raise UsageError(f"recipe {recipe.name!r} has no selector: there is nothing to choose")
+    recorder = _Recorder(choose, recipe.proposer)
+    asked(dataclasses.replace(recipe, proposer=recorder), view, question)
+    made: list[Situation] = []
+    for state, looked in recorder.kept:
+        planner = PlannerState(
+            question_id=question.question_id,
+            history_id=history_id,
+            bank=bank,
+            recipe=recipe.name,
+            state=state,
+            gold=tuple(gold),
+        )
+        made.append(
+            Situation(
+                state=planner, looked=looked, view=view, packager=recipe.packager, reward=reward
+            )
+        )
+    return made

@@ -1,0 +1,81 @@
+"""The recipe as a command: `python -m evimem.training.unimem --setup cpu --out runs/toy`.
+
+Needs the extra `train`. The same command runs under torchrun and accelerate; `--ray N` starts it in
+N workers of Ray Train.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from evimem.training.schedules import Schedule
+from evimem.training.unimem.data import generated_parts, named_parts, toy_parts
+from evimem.training.unimem.recipe import Parts, train
+from evimem.training.unimem.setups import SETUPS, Setup, setup_named
+
+__all__ = ["main"]
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    told = argparse.ArgumentParser(prog="python -m evimem.training.unimem", description=__doc__)
+    told.add_argument("--setup", default="cpu", choices=sorted(SETUPS))
+    told.add_argument("--out", type=Path, required=True, help="folder of the run")
+    told.add_argument("--data", default="toy", help="toy, or a profile of generated conversations")
+    told.add_argument("--parts", default="", help="module:function that gives Parts, instead")
+    told.add_argument("--model", default="", help="path or name of another model")
+    told.add_argument("--variant", default="", help="M0 to M4")
+    told.add_argument("--schedule", default="", help="C:R, such as 2:1")
+    told.add_argument("--steps", type=int, default=None, help="iterations")
+    told.add_argument("--seed", type=int, default=0)
+    told.add_argument("--ray", type=int, default=0, help="workers of Ray Train")
+    told.add_argument("--ray-gpu", action="store_true", help="a GPU for each of them")
+    return told.parse_args(argv)
+
+
+def _setup(given: argparse.Namespace) -> Setup:
+    setup = setup_named(given.setup)
+    train_changes = {"variant": given.variant} if given.variant else {}
+    method = dataclasses.replace(setup.train, **train_changes)
+    if given.schedule:
+        method = dataclasses.replace(method, schedule=Schedule.parse(given.schedule))
+    return dataclasses.replace(
+        setup,
+        train=method,
+        model=given.model or setup.model,
+        steps=given.steps or setup.steps,
+        seed=setup.seed + given.seed,
+    )
+
+
+def _parts(given: argparse.Namespace) -> Parts:
+    if given.parts:
+        return named_parts(given.parts)
+    if given.data == "toy":
+        return toy_parts(given.seed)
+    return generated_parts(given.data, given.seed)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Trains as the arguments say; what it does goes to the log on standard error."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    given = _arguments(argv)
+    if given.ray:
+        from evimem.training.unimem.on_ray import train_on_ray
+
+        rest = [one for one in (argv or ()) if one != "--ray-gpu"]
+        train_on_ray(main, rest, workers=given.ray, gpu=given.ray_gpu)
+        return
+    report = train(_setup(given), _parts(given), given.out)
+    logging.getLogger(__name__).info("%s", report)
+    if torch.distributed.is_initialized() and torch.distributed.is_torchelastic_launched():
+        torch.distributed.destroy_process_group()  # Ray takes down its own
+
+
+if __name__ == "__main__":
+    main()

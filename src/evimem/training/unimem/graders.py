@@ -1,0 +1,97 @@
+"""Frozen answer model and judge as a grader, asked by many threads at once (UNI-23, 24, 28, 50).
+
+The answer prompt, its ceiling of tokens and the reading of replies are those of answering in use.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from evimem.manager.loop_parts import RecordPrompt
+from evimem.manager.prompts import answer as answering
+from evimem.manager.prompts import judge as judging
+from evimem.model.evidence import Candidate, EvidenceState, Question
+from evimem.model.records import Record
+from evimem.ports import ChatModel
+from evimem.query.calls import ask_in_words
+from evimem.training.stored import CountedGrader, Grader, RunAll, TrainingQuestion
+
+__all__ = ["ModelGrader", "pooled"]
+
+
+@dataclass(slots=True, kw_only=True)
+class ModelGrader:
+    """J(q, g(q, D), y*) with two chat models. Safe to use from threads if they are."""
+
+    answer: ChatModel
+    """g: the frozen answer model."""
+    judge: ChatModel
+    """J: the frozen judge."""
+    prompt: RecordPrompt = field(
+        default_factory=lambda: RecordPrompt(tokens=8000, reply_tokens=400)
+    )
+    """Makes the answer prompt; give it the templates of a published prompt to reproduce one."""
+    unusable: int = 0
+    """Answers and labels that could not be read so far; they count as wrong."""
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def __call__(self, question: TrainingQuestion, records: Sequence[Record]) -> bool:
+        """True if the answer from these records is judged correct.
+
+        Raises:
+            ModelError: a model could not be reached or refused.
+            BudgetExceeded: the ceiling of calls or tokens is reached.
+        """
+        said = ask_in_words(self.answer, self.prompt.request(_state(question, records)))
+        text = "" if said.problem else answering.final_answer(said.raw)
+        if not text:
+            return self._wrong()
+        request = judging.render(
+            question.text, question.answer, text, templates=self.prompt.templates
+        )
+        verdict = ask_in_words(self.judge, request)
+        label = None if verdict.problem else judging.read_label(verdict.raw)
+        return self._wrong() if label is None else label == "CORRECT"
+
+    def _wrong(self) -> bool:
+        with self._lock:
+            self.unusable += 1
+        return False
+
+
+def _state(question: TrainingQuestion, records: Sequence[Record]) -> EvidenceState:
+    """The question with what was found, as answering sees it."""
+    reference = None if question.reference is None else question.reference.isoformat()
+    pool = tuple(
+        Candidate(
+            item_id=one.record_id,
+            payload=one.content,
+            score=0.0,
+            rank=place,
+            round=1,
+            refs=one.refs,
+            said_at=None if one.observed_at is None else one.observed_at.isoformat(),
+        )
+        for place, one in enumerate(records, start=1)
+    )
+    return EvidenceState(question=Question(text=question.text, asked_at=reference), pool=pool)
+
+
+@contextmanager
+def pooled(grader: Grader, *, workers: int) -> Iterator[tuple[CountedGrader, RunAll]]:
+    """A grader that asks the same thing once, and a way to ask many things at once.
+
+    Args:
+        grader: what is asked.
+        workers: calls under way at most; 1 for a grader that calls nothing.
+    """
+    counted = CountedGrader(grader)
+    if workers <= 1:
+        yield counted, map
+        return
+    with ThreadPoolExecutor(workers, thread_name_prefix="judge") as pool:
+        yield counted, pool.map

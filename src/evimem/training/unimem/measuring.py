@@ -1,0 +1,105 @@
+"""Figures of rollouts: J, form of calls, what the credit did. Plain numbers, ready for a log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+
+from evimem.model.records import Record
+from evimem.training.selection import ToolForm, tool_form
+from evimem.training.stored import Grader, RunAll, TrainingQuestion
+from evimem.training.unimem.crediting import Returns
+from evimem.training.unimem.rollouts import Trajectory
+from evimem.training.unimem.stages import Stage
+from evimem.training.unimem.tasks import Task
+
+__all__ = ["Outcome", "evaluate", "figures"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """A policy on some tasks: it built a bank of each and searched it for each question."""
+
+    right: Mapping[str, bool]
+    """By question id: whether the answer was judged correct."""
+    form: ToolForm
+    """How well the form of calls was kept."""
+    records: int
+    """Records that were left in the banks."""
+
+    @property
+    def j(self) -> float:
+        """J: answers judged correct, in percent (UNI-59)."""
+        return 100 * sum(self.right.values()) / len(self.right) if self.right else 0.0
+
+    @staticmethod
+    def joined(parts: Sequence[Outcome]) -> Outcome:
+        """The outcome of all parts together."""
+        return Outcome(
+            right={key: value for one in parts for key, value in one.right.items()},
+            form=ToolForm(
+                well_formed=sum(one.form.well_formed for one in parts),
+                responses=sum(one.form.responses for one in parts),
+                bundled=sum(one.form.bundled for one in parts),
+            ),
+            records=sum(one.records for one in parts),
+        )
+
+
+def evaluate(tasks: Sequence[Task], stage: Stage, grader: Grader, *, run: RunAll = map) -> Outcome:
+    """J of the policy behind a stage: one rollout per task, built and searched.
+
+    Args:
+        tasks: conversations; questions of several must have different ids.
+        stage: how rollouts are made.
+        grader: answer model and judge of the evaluation.
+        run: how its calls are made.
+    """
+    rolled = stage.whole(tasks)
+    right: dict[str, bool] = {}
+    for task, one in zip(tasks, rolled, strict=True):
+        labels = run(_graded(grader, one.found), task.questions)
+        right.update(zip((q.question_id for q in task.questions), labels, strict=True))
+    return Outcome(
+        right=right,
+        form=tool_form(segment.trace for one in rolled for segment in one.segments),
+        records=sum(len(one.bank.records()) for one in rolled),
+    )
+
+
+def _graded(
+    grader: Grader, found: Mapping[str, tuple[Record, ...]]
+) -> Callable[[TrainingQuestion], bool]:
+    return lambda question: grader(question, found.get(question.question_id, ()))
+
+
+def figures(
+    trajectories: Sequence[Trajectory],
+    returns: Sequence[Returns],
+    advantages: Sequence[Mapping[Hashable, float]],
+) -> dict[str, float]:
+    """What an iteration looked like, over the rollouts of its tasks.
+
+    Args:
+        trajectories: the rollouts.
+        returns: of each.
+        advantages: of each.
+    """
+    segments = [one for rollout in trajectories for one in rollout.segments]
+    form = tool_form(one.trace for one in segments)
+    values = [value for one in returns for value in one.values()]
+    pulls = [value for one in advantages for value in one.values()]
+    events = max(len(segments), 1)
+    return {
+        "return": sum(values) / len(values) if values else 0.0,
+        "credited": len(values) / events,
+        "flat": sum(value == 0 for value in pulls) / len(pulls) if pulls else 1.0,
+        "tokens": sum(one.tokens for one in trajectories) / max(len(trajectories), 1),
+        "responses": form.responses / events,
+        "tool_form": form.percent,
+        "bundled": float(form.bundled),
+        "forced": sum(one.trace.closed == "forced" for one in segments) / events,
+        "cut": float(sum(one.cut for one in segments)),
+        "unread": float(sum(one.unread for one in trajectories)),
+        "records": sum(len(one.bank.records()) for one in trajectories) / max(len(trajectories), 1),
+    }

@@ -1,0 +1,99 @@
+"""Metrics of a training as JSON lines, and validation between its steps.
+
+Needs the extra `train` (transformers). A restart takes up the file where its checkpoint lies: lines
+of steps that will be done again are taken out, so the file holds one curve.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from transformers import TrainerCallback
+
+from evimem.training.stored import Grader
+from evimem.training.unimem.tasks import Task
+from evimem.training.unimem.trainer import EventGRPOTrainer, updates_of
+
+__all__ = ["JsonLines", "Validation", "read_metrics", "reporters"]
+
+
+def reporters() -> list[str]:
+    """Where TRL reports to besides our file: TensorBoard, where it is installed."""
+    return ["tensorboard"] if importlib.util.find_spec("tensorboard") else []
+
+
+def read_metrics(path: Path) -> list[dict[str, Any]]:
+    """The lines of a metrics file, in order; none if there is no file yet."""
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+class JsonLines(TrainerCallback):  # type: ignore[misc]
+    """Writes what TRL logs, a line a step."""
+
+    def __init__(self, path: Path) -> None:
+        """A writer.
+
+        Args:
+            path: the file; it is made with the first line.
+        """
+        self._path = path
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **more: Any) -> None:
+        """Takes out lines after the step that the training begins with."""
+        if not state.is_world_process_zero:
+            return
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        kept = [one for one in read_metrics(self._path) if one["step"] <= state.global_step]
+        if not state.global_step:
+            kept = []
+        text = "".join(f"{json.dumps(one)}\n" for one in kept)
+        self._path.write_text(text, encoding="utf-8")
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **more: Any) -> None:
+        """Adds a line; what is no number is written as null."""
+        if not state.is_world_process_zero or not logs or "train_runtime" in logs:
+            return
+        row = {"step": state.global_step, **{key: _number(value) for key, value in logs.items()}}
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(f"{json.dumps(row)}\n")
+
+
+def _number(value: Any) -> float | None:
+    number = float(value) if isinstance(value, int | float) else math.nan
+    return number if math.isfinite(number) else None
+
+
+class Validation(TrainerCallback):  # type: ignore[misc]
+    """J on other conversations every few iterations, into the same log."""
+
+    def __init__(self, tasks: Sequence[Task], grader: Grader) -> None:
+        """A validation; give it its trainer before it trains.
+
+        Args:
+            tasks: conversations that are not trained on.
+            grader: answer model and judge.
+        """
+        self._tasks, self._grader = tasks, grader
+        self.trainer: EventGRPOTrainer | None = None
+        """Whose policy is validated."""
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
+        """Validates after every `validate_every` iterations."""
+        trainer = self.trainer
+        if trainer is None or not self._tasks:
+            return
+        every = trainer.plan.config.validate_every * updates_of(trainer.plan)
+        if state.global_step % every:
+            return
+        outcome = trainer.validate(self._tasks, grader=self._grader)
+        figures = trainer._metrics["train"]
+        figures["validation/J"].append(outcome.j)
+        figures["validation/tool_form"].append(outcome.form.percent)
+        figures["validation/records"].append(float(outcome.records))

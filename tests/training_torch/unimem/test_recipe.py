@@ -1,0 +1,81 @@
+"""The whole recipe on a CPU: from a model without any training to one that keeps its memory."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch", reason="needs the extra `train`")
+pytest.importorskip("trl", reason="needs the extra `train`")
+
+from evimem.errors import UsageError
+from evimem.training.unimem.__main__ import main
+from evimem.training.unimem.data import named_parts, toy_parts
+from evimem.training.unimem.metrics import read_metrics
+from evimem.training.unimem.recipe import train
+from evimem.training.unimem.setups import SETUPS, paths, setup_named
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.mark.slow
+def test_sft_then_stage_decoupled_grpo_with_event_credit_raises_j(tmp_path: Path) -> None:
+    setup = SETUPS["cpu"]
+    setup = dataclasses.replace(setup, sft=dataclasses.replace(setup.sft, save_every=153), steps=12)
+    report = train(setup, toy_parts(0), tmp_path)
+    at = paths(tmp_path, setup.train)
+    assert report.variant == "M4" and report.schedule == "1:1"
+    assert report.j_after >= report.j_before + 20, "64 questions: 20 points are four SE"
+    rows = read_metrics(at["metrics"])
+    assert [row["step"] for row in rows] == list(range(1, 13))
+    for stage in ("construction", "retrieval"):
+        curve = [row[f"{stage}/return"] for row in rows if f"{stage}/return" in row]
+        assert len(curve) == 6 and sum(curve[-3:]) > sum(curve[:3])
+    assert [row["step"] for row in rows if "validation/J" in row] == [10]
+    choice = json.loads(at["choice"].read_text(encoding="utf-8"))
+    assert choice["chosen"] == report.start and choice["rows"][0]["name"] == "base"
+    assert json.loads(at["report"].read_text(encoding="utf-8")) == dataclasses.asdict(report)
+
+    at["report"].unlink()  # stopped between the last step and the report
+    assert train(setup, toy_parts(0), tmp_path).j_after == pytest.approx(report.j_after)
+    assert read_metrics(at["metrics"]) == rows, "nothing was trained again"
+
+
+def test_the_command_runs_two_steps_of_every_trainer(tmp_path: Path) -> None:
+    setup = SETUPS["cpu"]
+    small = dataclasses.replace(
+        setup,
+        train=dataclasses.replace(setup.train, task_batch=1, group=2, validate_every=100),
+        sft=dataclasses.replace(setup.sft, batch=8, epochs=1, save_every=1),
+        rule=dataclasses.replace(setup.rule, gate=0.0),
+        micro_batches=1,
+        trl={**setup.trl, "disable_tqdm": True},
+        steps=2,
+    )
+    parts = toy_parts(0)
+    few = dataclasses.replace(
+        parts, shown=parts.shown[:2], tasks=parts.tasks[:1], validation=parts.validation[:1]
+    )
+    report = train(small, few, tmp_path)
+    assert report.steps == 2 and report.start.startswith("checkpoint-")
+    m0 = dataclasses.replace(small, train=dataclasses.replace(small.train, variant="M0"))
+    before = train(m0, few, tmp_path)
+    assert (before.steps, before.j_before) == (0, before.j_after)
+    assert before.start == report.start, "methods in one folder share their start"
+    assert train(small, few, tmp_path) == report, "a run that is done is reported again"
+
+
+def test_setups_parts_and_arguments_that_do_not_exist_are_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no setup 'tpu'"):
+        setup_named("tpu")
+    with pytest.raises(UsageError, match="write module:function"):
+        named_parts("nowhere:parts")
+    with pytest.raises(UsageError, match="needs Parts"):
+        named_parts("random:random")
+    with pytest.raises(SystemExit):
+        main(["--setup", "tpu", "--out", str(tmp_path)])
+    with pytest.raises(UsageError, match="no profile"):
+        main(["--data", "nothing", "--out", str(tmp_path)])
