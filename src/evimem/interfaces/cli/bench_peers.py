@@ -110,9 +110,9 @@ def peers_command(
     click.echo(f"written: {out / 'peers.json'}, {out / 'peers.html'}, {out / 'peers.md'}")
 
 
-def _opened(path: Path, embedder: Embedder) -> Memory:
-    """An empty memory of ours in a file."""
-    return Memory.open(path, embedder=embedder)
+def _opened(folder: Path, embedder: Embedder) -> Memory:
+    """An empty memory of ours in a folder of its own."""
+    return Memory.open(folder / "memory.evimem", embedder=embedder)
 
 
 COMMANDS = (peers_command,)
