@@ -129,6 +129,8 @@ def test_without_a_model_every_system_shows_what_it_finds_alone(
     shown = bench(*arguments(data, "--no-model")).stdout
 
     assert "naive-rag           2 asked, 0 failed" in shown
+    told = bench(*arguments(data, "--no-model", "--judge", "mem0"), code=2).output
+    assert "nothing to judge" in told
 
 
 def test_a_sweep_runs_a_system_of_mera_at_every_k(data: Path, model: Any) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from bench_world import tiny
 
@@ -11,6 +13,7 @@ from evimem.eval.harness.keep import Keep
 from evimem.eval.harness.registry import limited, systems_named
 from evimem.eval.harness.run import Plan, run
 from evimem.llm.scripted import ScriptedModels
+from evimem.model.chat import ChatMessage, ChatRequest
 from evimem.model.cost import Price
 
 
@@ -37,7 +40,8 @@ def test_calls_are_those_of_the_real_code_path_scaled_to_all_turns_and_questions
 
 
 def test_a_price_gives_money() -> None:
-    [full] = estimate(plan_of("full-text"), price=Price(tokens_in=2.0, tokens_out=8.0))
+    prices = {"scripted": Price(tokens_in=2.0, tokens_out=8.0)}
+    [full] = estimate(dataclasses.replace(plan_of("full-text"), prices=prices))
 
     assert full.money == pytest.approx((full.tokens_in * 2 + full.tokens_out * 8) / 1e6)
 
@@ -57,10 +61,16 @@ def test_rounds_that_are_limited_cost_less_and_the_params_say_so() -> None:
 
 
 def test_a_dry_model_answers_by_the_example_and_counts() -> None:
-    session = DryModels(window=4096).session()
+    session = DryModels(ScriptedModels(refuse, window=4096)).session()
+    model = session.model("plan")
 
-    assert session.model("plan").window == 4096
-    assert session.calls == ()
+    assert (model.model_id, model.window) == ("scripted", 4096)
+    said = (ChatMessage(role="user", text="Which bakery?"),)
+    reply = model.chat(
+        ChatRequest(messages=said, role="plan", schema={"type": "object"}, example={"a": "b"})
+    )
+    assert reply.data == {"a": "b"}
+    assert session.calls[0].tokens_in > 0 and session.calls[0].model == "scripted"
 
 
 def test_without_a_model_systems_still_find_what_the_question_alone_brings() -> None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from evimem.datasets import Complexity, Dataset, complexity
 from evimem.errors import UsageError
-from evimem.eval.diagnostics.labels import Answers, accuracy, right_answers
+from evimem.eval.diagnostics.labels import Answers, right_answers, share_right
 from evimem.eval.harness.rows import RunData, SystemRun
 from evimem.eval.harness.tables import Cell, Line, Plot, Section, Table
 from evimem.scoring.retrieval import FloatArray
@@ -113,7 +113,7 @@ def complexity_rows(
             ComplexityRow(
                 system=run.name,
                 accuracy={
-                    group: accuracy(
+                    group: share_right(
                         right,
                         members,
                         [data.dataset.gold[one].history_id for one in members],

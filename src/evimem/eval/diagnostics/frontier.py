@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from evimem.datasets import Dataset
-from evimem.eval.diagnostics.labels import Answers, accuracy, right_answers
+from evimem.eval.diagnostics.labels import Answers, right_answers, share_right
 from evimem.eval.diagnostics.turns import EvidenceTurns
 from evimem.eval.diagnostics.visibility import progression
 from evimem.eval.harness.calls import model_calls
@@ -116,7 +116,7 @@ def _row(
     questions = [one.question_id for one in dataset.questions]
     right = right_answers(run, dataset, judge=judge, answers=answers)
     clusters = [dataset.gold[one].history_id for one in questions]
-    share = accuracy(right, questions, clusters, seed=seed)
+    share = share_right(right, questions, clusters, seed=seed)
     if share is None:
         raise ValueError("a run without questions has no operating point")
     cents, unpriced = cents_per_question(run, questions, prices)

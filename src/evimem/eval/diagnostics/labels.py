@@ -15,7 +15,7 @@ from evimem.model.ids import content_hash
 from evimem.scoring.retrieval import FloatArray
 from evimem.scoring.stats import Interval
 
-__all__ = ["Answers", "accuracy", "held_constant", "hits", "right_answers", "store_digests"]
+__all__ = ["Answers", "held_constant", "hits", "right_answers", "share_right", "store_digests"]
 
 Answers = Literal["own", "shared"]
 """Answers by the system's own prompt, or by the prompt that all systems share."""
@@ -71,7 +71,7 @@ def hits(right: Mapping[str, bool], questions: Sequence[str]) -> FloatArray:
     return np.array([right[one] for one in questions], dtype=np.float64)
 
 
-def accuracy(
+def share_right(
     right: Mapping[str, bool], questions: Sequence[str], clusters: Sequence[str], *, seed: int = 0
 ) -> Interval | None:
     """Share answered right with its interval; None for no questions.

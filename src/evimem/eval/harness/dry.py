@@ -7,17 +7,18 @@ estimate for most; replies are counted at a length that models write.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from evimem.errors import EmptyReply
 from evimem.eval.harness.calls import model_calls
 from evimem.eval.harness.keep import Keep
-from evimem.eval.harness.run import Plan, run
+from evimem.eval.harness.run import Budget, Plan, run
 from evimem.model.chat import ChatReply, ChatRequest, ModelCall, Role
-from evimem.model.cost import Price, Totals, call_cost, totals
-from evimem.ports import ChatModel, ModelSession
+from evimem.model.cost import cost, totals
+from evimem.ports import ChatModel, Models, ModelSession
 from evimem.scoring.tokens import estimate_tokens
 
 __all__ = ["DryModels", "Estimate", "MuteModels", "estimate"]
@@ -28,20 +29,19 @@ _REPLY_TOKENS = 120  # of a reply without a schema, where its ceiling allows it
 
 
 class _DryModel:
-    """Answers at once, by the request's own example."""
+    """Answers at once, by the request's own example, under the name of the model in its place."""
 
-    def __init__(self, role: Role, calls: list[ModelCall], window: int) -> None:
-        self._role = role
+    def __init__(self, real: ChatModel, calls: list[ModelCall]) -> None:
+        self._real = real
         self._calls = calls
-        self._window = window
 
     @property
     def model_id(self) -> str:
-        return f"{self._role} (not asked)"
+        return self._real.model_id
 
     @property
     def window(self) -> int:
-        return self._window
+        return self._real.window
 
     def chat(self, request: ChatRequest) -> ChatReply:
         sent = "\n".join(message.text for message in request.messages)
@@ -67,12 +67,12 @@ class _DryModel:
 
 
 class _DrySession:
-    def __init__(self, window: int) -> None:
-        self._window = window
+    def __init__(self, real: ModelSession) -> None:
+        self._real = real
         self._calls: list[ModelCall] = []
 
     def model(self, role: Role, *, slot: str = "") -> ChatModel:
-        return _DryModel(role, self._calls, self._window)
+        return _DryModel(self._real.model(role, slot=slot), self._calls)
 
     @property
     def calls(self) -> Sequence[ModelCall]:
@@ -80,27 +80,28 @@ class _DrySession:
 
 
 class DryModels:
-    """A `ports.Models` without a model behind it."""
+    """A `ports.Models` that stands in for another and asks none of its models: names and windows
+    are theirs, so that prompts are cut and priced as in the run."""
 
-    def __init__(self, *, window: int = 0) -> None:
+    def __init__(self, real: Models) -> None:
         """Args:
-        window: the window that it claims, so that prompts are cut as in the run; 0: unknown.
+        real: the models of the run.
         """
-        self._window = window
+        self._real = real
 
     def session(
         self, *, max_calls: int | None = None, max_tokens: int | None = None
     ) -> ModelSession:
         """A session with a ledger of its own."""
-        return _DrySession(self._window)
+        return _DrySession(self._real.session())
 
     def forget(self, turn_ids: Collection[str]) -> int:
         """Nothing is saved here."""
         return 0
 
     def describe(self) -> Mapping[str, str]:
-        """No model."""
-        return {"default": "not asked"}
+        """The models that are not asked."""
+        return self._real.describe()
 
 
 class _Mute:
@@ -154,20 +155,21 @@ class Estimate:
     tokens_out: int
     """Generated tokens."""
     money: float | None
-    """By the price; None without one."""
+    """By the prices of the plan; None where a model that it asks has none."""
     failed: str = ""
     """Why there is no estimate."""
 
 
-def estimate(plan: Plan, *, window: int = 0, price: Price | None = None) -> list[Estimate]:
+def estimate(plan: Plan) -> list[Estimate]:
     """The cost of a plan, from its first conversation and two of its questions.
 
     The cost of a build grows with the turns, that of questions with their number.
 
     Args:
         plan: what would run; its models are not asked.
-        window: that of the models.
-        price: of a million tokens.
+
+    Raises:
+        SettingsError: no endpoint is set for a role that a system needs.
     """
     dataset = plan.dataset
     first = dataset.gold[dataset.questions[0].question_id].history_id
@@ -180,46 +182,28 @@ def estimate(plan: Plan, *, window: int = 0, price: Price | None = None) -> list
     turns = sum(len(one.turns) for one in dataset.histories.values())
     builds = turns / max(1, len(part.histories[first].turns))
     questions = len(dataset.questions) / len(asked)
-    made = []
-    for system in plan.systems:
-        dry = replace(
-            plan, systems=(system,), dataset=part, models=DryModels(window=window), judges=()
-        )
-        [ran] = run(dry, Keep(None, {})).systems
-        failed = next((row.failed for row in ran.builds.values() if row.failed), "")
-        offline = totals(model_calls(c for row in ran.builds.values() for c in row.calls))
-        online = totals(
-            model_calls(
-                c for rows in (ran.asks, ran.shared) for row in rows.values() for c in row.calls
-            )
-        )
-        made.append(
-            _scaled(system.name, offline, online, builds, questions, price=price, failed=failed)
-        )
-    return made
+    return [
+        _estimated(dataclasses.replace(plan, systems=(system,), dataset=part), builds, questions)
+        for system in plan.systems
+    ]
 
 
-def _scaled(
-    name: str,
-    offline: Totals,
-    online: Totals,
-    builds: float,
-    questions: float,
-    *,
-    price: Price | None,
-    failed: str,
-) -> Estimate:
-    calls = offline.offline.calls * builds + online.online.calls * questions
-    tokens_in = round(offline.offline.tokens_in * builds + online.online.tokens_in * questions)
-    tokens_out = round(offline.offline.tokens_out * builds + online.online.tokens_out * questions)
-    money = None
-    if price is not None:
-        money = call_cost(price, tokens_in=tokens_in, tokens_out=tokens_out)
+def _estimated(plan: Plan, builds: float, questions: float) -> Estimate:
+    """One system over the sample, scaled: its build so many times, its questions so many times."""
+    dry = dataclasses.replace(plan, models=DryModels(plan.models), judges=(), budget=Budget())
+    [ran] = run(dry, Keep(None, {})).systems
+    built = model_calls(call for row in ran.builds.values() for call in row.calls)
+    asked = model_calls(
+        call for rows in (ran.asks, ran.shared) for row in rows.values() for call in row.calls
+    )
+    offline, online = totals(built).offline, totals(asked).online
+    money = [cost(calls, plan.prices) for calls in (built, asked)]
+    priced = not any(one.unpriced for one in money)
     return Estimate(
-        system=name,
-        calls=round(calls),
-        tokens_in=tokens_in,
-        tokens_out=tokens_out,
-        money=money,
-        failed=failed,
+        system=ran.name,
+        calls=round(offline.calls * builds + online.calls * questions),
+        tokens_in=round(offline.tokens_in * builds + online.tokens_in * questions),
+        tokens_out=round(offline.tokens_out * builds + online.tokens_out * questions),
+        money=money[0].amount * builds + money[1].amount * questions if priced else None,
+        failed=next((row.failed for row in ran.builds.values() if row.failed), ""),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from typing import Any
 
 from evimem.errors import missing_extra
 from evimem.eval.harness.tables import Plot
@@ -55,29 +56,27 @@ def svg(plot: Plot) -> str:
     return text[text.index("<svg") :]
 
 
-def _lines(axes: object, plot: Plot) -> None:
+def _lines(axes: Any, plot: Plot) -> None:
     for place, line in enumerate(plot.lines):
         colour = _COLOURS[place % len(_COLOURS)]
         turn = place // len(_COLOURS)  # colours come round again; marks and strokes do not
         mark = _MARKERS[(place + turn) % len(_MARKERS)]
         joined = _STROKES[turn % len(_STROKES)] if plot.kind == "line" else "none"
-        axes.plot(  # type: ignore[attr-defined]
+        axes.plot(
             line.x, line.y, label=line.label, color=colour, marker=mark, linestyle=joined, ms=4
         )
         if line.low and line.high:
-            axes.fill_between(  # type: ignore[attr-defined]
-                line.x, line.low, line.high, color=colour, alpha=0.12, linewidth=0
-            )
+            axes.fill_between(line.x, line.low, line.high, color=colour, alpha=0.12, linewidth=0)
         if plot.kind == "points":
             for x, y in zip(line.x, line.y, strict=True):
-                axes.annotate(  # type: ignore[attr-defined]
+                axes.annotate(
                     line.label, (x, y), xytext=(4, 4), textcoords="offset points", fontsize=8
                 )
     if plot.ticks:
-        axes.set_xticks(range(len(plot.ticks)), plot.ticks)  # type: ignore[attr-defined]
+        axes.set_xticks(range(len(plot.ticks)), plot.ticks)
 
 
-def _bars(axes: object, plot: Plot) -> None:
+def _bars(axes: Any, plot: Plot) -> None:
     width = 0.8 / max(1, len(plot.lines))
     for place, line in enumerate(plot.lines):
         at = [x - 0.4 + width * (place + 0.5) for x in line.x]
@@ -87,11 +86,9 @@ def _bars(axes: object, plot: Plot) -> None:
                 [max(0.0, y - low) for y, low in zip(line.y, line.low, strict=True)],
                 [max(0.0, high - y) for y, high in zip(line.y, line.high, strict=True)],
             ]
-        axes.bar(  # type: ignore[attr-defined]
+        axes.bar(
             at, line.y, width, label=line.label, color=_COLOURS[place % len(_COLOURS)],
             yerr=spread, error_kw={"linewidth": 0.8},
         )  # fmt: skip
     if plot.ticks:
-        axes.set_xticks(  # type: ignore[attr-defined]
-            range(len(plot.ticks)), plot.ticks, rotation=30, ha="right", fontsize=8
-        )
+        axes.set_xticks(range(len(plot.ticks)), plot.ticks, rotation=30, ha="right", fontsize=8)

@@ -165,15 +165,15 @@ def run_command(
     settings = Settings.load(path=path, bank=bank)
     budget = Budget(calls=max_calls, tokens=max_tokens, money=max_cost)
     options = _Options(budget=budget, **chosen)  # type: ignore[arg-type]
+    if options.no_model and (options.judges or options.audits):
+        raise UsageError("without a model there is nothing to judge: leave out --judge and --audit")
     part = _part(data_path(data, settings), options)
     models = MuteModels() if options.no_model else _models(settings, keep / "replies.jsonl")
     points = _points(options)
     with bench_embedder(settings, cache) as embedder, bench_progress(as_json) as progress:
         plan = _plan(options, part, models, embedder, settings, points)
         if dry_run:
-            window = models.session().model("answer").window
-            price = next(iter(plan.prices.values()), None)
-            _show_estimates(estimate(plan, window=window, price=price), as_json=as_json)
+            _show_estimates(estimate(plan), as_json=as_json)
             return
         kept = Keep(keep, _manifest(options, plan), other_code=options.other_code)
         ran = run(plan, kept, on_progress=lambda stage, done, all_: progress(done, all_, stage))
@@ -267,7 +267,7 @@ def _plan(
         dataset=part,
         models=models,
         embedder=embedder,
-        judges=() if options.no_model else judges,
+        judges=judges,
         shared=options.shared and not options.no_model,
         parallel=options.parallel,
         reply_tokens=options.reply_tokens,
