@@ -3,11 +3,15 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+TRAIN_VENV  ?= .venv-train
+TRAIN_BIN   := $(TRAIN_VENV)/bin
+TRAIN_STAMP := $(TRAIN_VENV)/.installed
+TORCH       := torch==2.13.0
 DATA   ?= $(EVIMEM_DATA)
 MODEL  ?= smollm2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-llm llm-server test check format bench bench-smoke doctor docs build clean
+.PHONY: help setup demo demo-llm llm-server test test-train check format bench bench-smoke doctor docs build clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -17,6 +21,15 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $(STAMP)
+
+# torch comes first and by its own name, so that pip takes the build that fits the machine; with it
+# come the CUDA packages where there are any. All else is pinned.
+$(TRAIN_STAMP): pyproject.toml constraints-train.txt
+	test -d $(TRAIN_VENV) || $(PYTHON) -m venv $(TRAIN_VENV)
+	$(TRAIN_BIN)/python -m pip install --quiet --disable-pip-version-check $(TORCH)
+	$(TRAIN_BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r constraints-train.txt
+	$(TRAIN_BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $(TRAIN_STAMP)
 
 setup: $(STAMP)  ## make the local environment (.venv) from the pinned constraints
 
@@ -33,6 +46,13 @@ llm-server: $(STAMP)  ## serve a small model until Ctrl-C; MODEL=smollm2, qwen-0
 
 test: $(STAMP)  ## the whole test suite
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
+
+# The import stands before the tests, which would skip without these packages. These open files of
+# their own without an encoding, so the warning of it is off here.
+test-train: $(TRAIN_STAMP)  ## the tests of training, in an environment of its own (.venv-train)
+	$(TRAIN_BIN)/python -W ignore -c "import torch, transformers, trl, peft, accelerate, datasets, tensorboard"
+	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE PYTHONWARNDEFAULTENCODING= \
+	$(TRAIN_BIN)/python -m pytest -n 2 tests/training_torch $(ARGS)
 
 check: $(STAMP)  ## format, lint, types, import arrows, docs
 	$(BIN)/ruff format --check src tests dev
@@ -66,4 +86,4 @@ build: $(STAMP)  ## build the wheel into dist/
 	$(BIN)/python -m hatchling build -t wheel
 
 clean:  ## remove the local environment and caches
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist
+	rm -rf $(VENV) $(TRAIN_VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist

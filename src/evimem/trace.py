@@ -29,6 +29,8 @@ class SearchStep:
     """Why the proposer asked it, in words."""
     hits: tuple[Hit, ...] = ()
     """What came back, best first, with the place in every list."""
+    weight: float = 1.0
+    """How much its hits count beside those of the question itself, where a packager weighs them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -67,3 +67,14 @@ def toy(vocabulary: int, *, seed: int = 0) -> Any:
         bos_token_id=None,
     )
     return transformers.LlamaForCausalLM(config)
+
+
+def only_plans(model: Any, words: Any) -> None:
+    """Keeps a toy from sampling anything but plans."""
+    allowed = words.convert_tokens_to_ids(list(PLANS))
+    head = torch.nn.Linear(16, model.config.vocab_size, bias=True)
+    with torch.no_grad():
+        head.weight.zero_()
+        head.bias.fill_(-1e4)
+        head.bias[allowed] = 0.0
+    model.lm_head = head

@@ -10,13 +10,17 @@ from evimem.query.parts import Recipe
 from evimem.recipes.complements import (
     GAP_PLAN,
     MERA_CARDS,
+    MERA_SELECTOR,
     RECORDS,
     gap_plan,
     gap_plan_rebuilt,
     mera_cards,
     mera_cards_rebuilt,
+    mera_selector,
+    mera_selector_rebuilt,
 )
 from evimem.recipes.lite import lite
+from evimem.recipes.lite_trained import lite_trained
 from evimem.recipes.mera import MERA_RECIPES, MeraConfig, mera
 from evimem.recipes.mera import rebuilt as mera_rebuilt
 from evimem.recipes.nemori import NEMORI, nemori
@@ -33,7 +37,7 @@ __all__ = ["MODEL_RECIPES", "REBUILT", "RECIPES", "Rebuilt"]
 Templates: TypeAlias = Mapping[str, str]
 """Prompts from files, by the name of the prompt whose place they take."""
 
-RECIPES: Mapping[str, Callable[[], Recipe]] = {"lite": lite}
+RECIPES: Mapping[str, Callable[[], Recipe]] = {"lite": lite, "lite-trained": lite_trained}
 """Recipes that need no model, by name, as functions that make them."""
 
 
@@ -66,6 +70,7 @@ MODEL_RECIPES: Mapping[str, Callable[[ModelSession, Templates], Recipe]] = {
     **{name: _qemem(config) for name, config in QEM_RECIPES.items()},
     RECORDS.name: _qemem(RECORDS),
     MERA_CARDS.name: mera_cards,
+    MERA_SELECTOR.name: mera_selector,
     GAP_PLAN.name: gap_plan,
     NEMORI: nemori,
     **{name: _unimem(config) for name, config in UNIMEM_RECIPES.items()},
@@ -79,6 +84,7 @@ REBUILT: Mapping[str, Callable[[Trace, Templates], tuple[Rebuilt, ...]]] = {
     **{name: _qemem_again(config) for name, config in QEM_RECIPES.items()},
     RECORDS.name: _qemem_again(RECORDS),
     MERA_CARDS.name: mera_cards_rebuilt,
+    MERA_SELECTOR.name: mera_selector_rebuilt,
     GAP_PLAN.name: gap_plan_rebuilt,
     NEMORI: nemori_rebuilt,
     **{name: _unimem_again(config) for name, config in UNIMEM_RECIPES.items()},

@@ -2,6 +2,7 @@
 
 `mera-cards` (E1): QEMem's constructor as MERA's verifier. `qem-gapplan` (E2): MERA's planner asks
 for what QEMem misses. `qem-records` (E3): the manager's records as a fourth space of QEMem's pool.
+`mera-selector`: the trained selector in the place of MERA's planner, which then calls no model.
 E4, evidence-indexed scoring of any store, and E5, the check of what was written, are commands
 (`bench stored`, `audit writes`).
 """
@@ -22,8 +23,11 @@ from evimem.query.qemem.planner import Lists, SetProposer
 from evimem.query.qemem.pool import SPACES
 from evimem.query.qemem.state import with_cards
 from evimem.query.qemem.stop import QemStop
+from evimem.query.selector.packager import WeighedFacts
+from evimem.query.selector.proposer import SelectorProposer
 from evimem.recipes import mera as mera_recipe
 from evimem.recipes import qemem as qemem_recipe
+from evimem.recipes.lite_trained import shipped_policy
 from evimem.recipes.mera import MERA, MeraConfig, mera
 from evimem.recipes.qemem import FULL, QemConfig, qemem
 from evimem.recipes.rebuilt import SILENT, Rebuilt
@@ -32,14 +36,19 @@ from evimem.trace import Trace
 __all__ = [
     "GAP_PLAN",
     "MERA_CARDS",
+    "MERA_SELECTOR",
     "RECORDS",
     "gap_plan",
     "gap_plan_rebuilt",
     "mera_cards",
     "mera_cards_rebuilt",
+    "mera_selector",
+    "mera_selector_rebuilt",
 ]
 
 MERA_CARDS = dataclasses.replace(MERA, name="mera-cards")
+MERA_SELECTOR = dataclasses.replace(MERA, name="mera-selector", planner="verify")
+"""Its planner asks no model; `verify` only names one that is there anyway."""
 GAP_PLAN = dataclasses.replace(FULL, name="qem-gapplan")
 RECORDS = dataclasses.replace(
     FULL,
@@ -93,6 +102,25 @@ def mera_cards_rebuilt(trace: Trace, templates: Mapping[str, str]) -> tuple[Rebu
         else:
             found.append(one)
     return tuple(found)
+
+
+def mera_selector(session: ModelSession, templates: Mapping[str, str] | None = None) -> Recipe:
+    """MERA with the shipped selector as its planner, over the models of a session.
+
+    Raises:
+        SettingsError: no endpoint is set for a role, or its window is too small.
+        UsageError: the shipped weights do not fit this version of the package.
+    """
+    proposer = SelectorProposer(policy=shipped_policy(), space="facts")
+    return dataclasses.replace(
+        mera(MERA_SELECTOR, session), proposer=proposer, packager=WeighedFacts()
+    )
+
+
+def mera_selector_rebuilt(trace: Trace, templates: Mapping[str, str]) -> tuple[Rebuilt, ...]:
+    """Every prompt of a trace of it: those of MERA but for the planner's."""
+    made = mera_recipe.rebuilt(MERA_SELECTOR, trace)
+    return tuple(one for one in made if one.request.role != "plan")
 
 
 def _gap_planner(config: QemConfig) -> GapPlanner:

@@ -1,39 +1,58 @@
 """The recipe `lite-trained`: `lite` with a trained selector as its planner; still no model.
 
 It views turns in smaller steps than `lite`, because its later queries are worth more: they are
-chosen by what the earlier ones brought.
+chosen by what the earlier ones brought. The weights come with the package (`weights/README.md` is
+their model card) and are made by `evimem train selector`.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from functools import cache
+from importlib import resources
 
-from evimem.query.lite.packager import LitePackager
+from evimem.query.lite.packager import LitePackager, weighed_scores
 from evimem.query.parts import Recipe
-from evimem.query.selector.policy import SelectorPolicy
+from evimem.query.selector.policy import SelectorPolicy, load_policy
 from evimem.query.selector.proposer import SelectorProposer
 from evimem.recipes.lite import lite
 
-__all__ = ["EXTRA", "MAX_ROUNDS", "SHOWN", "lite_trained"]
+__all__ = ["MAX_ROUNDS", "SHOWN", "WEIGHTS", "lite_trained", "shipped_policy"]
 
-SHOWN = (10, 10, 20, 20)
+SHOWN = (20,)
 """Candidates shown in each round."""
-EXTRA = 0.25
-"""Weight of a chosen query beside 1 for the question: at more, queries by evidence drift."""
 MAX_ROUNDS = 6
-"""Ceiling of rounds: 100 turns viewed."""
+"""Ceiling of rounds: 120 turns viewed, as with `lite`."""
+WEIGHTS = "selector.safetensors"
+"""The file of the weights that are shipped."""
 
 
-def lite_trained(policy: SelectorPolicy) -> Recipe:
-    """The recipe over a policy.
+@cache
+def shipped_policy() -> SelectorPolicy:
+    """The selector that comes with the package.
+
+    Raises:
+        UsageError: its file does not fit this version of the package.
+    """
+    data = (resources.files("evimem.recipes") / "weights" / WEIGHTS).read_bytes()
+    return load_policy(data, name=WEIGHTS)
+
+
+def lite_trained(policy: SelectorPolicy | None = None) -> Recipe:
+    """The recipe.
 
     Args:
-        policy: trained weights (`query.selector.policy.load_policy`).
+        policy: trained weights (`query.selector.policy.load_policy`); None: those shipped.
+
+    Raises:
+        UsageError: the shipped weights do not fit this version of the package.
     """
+    policy = policy or shipped_policy()
     return dataclasses.replace(
         lite(),
         name="lite-trained",
         proposer=SelectorProposer(policy=policy),
-        packager=LitePackager(shown=SHOWN, extra=EXTRA),
+        packager=LitePackager(shown=SHOWN, scores=weighed_scores),
         max_rounds=MAX_ROUNDS,
+        versions=(("selector", policy.metadata.get("sha256", "unsaved")[:12]),),
     )

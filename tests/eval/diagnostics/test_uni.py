@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from bench_rows import JUDGE, ask, call, cells, dataset, system
+from bench_rows import cells
 
 from evimem.errors import UsageError
 from evimem.eval.diagnostics.uni import (
     BLOCK_LENGTHS,
     RATIOS,
-    BudgetPoint,
     Setting,
     ablation_table,
     alternation_tables,
-    budget_point,
-    budget_section,
     decomposition_table,
     training_curve,
     training_section,
@@ -54,44 +51,6 @@ def test_uni_64_seven_ratios_and_six_lengths_share_one_to_one() -> None:
     assert [row[0] for row in ratio.rows] == list(RATIOS) and len(RATIOS) == 7
     assert [row[0] for row in length.rows] == list(BLOCK_LENGTHS) and len(BLOCK_LENGTHS) == 6
     assert cells(ratio, "1:1") == cells(length, "1:1")
-
-
-def test_uni_65_the_budget_curve_prints_gain_and_ratio_of_tokens() -> None:
-    made = budget_section(
-        [
-            BudgetPoint(searches=8, j=report(857, 1000), tokens=58_642),
-            BudgetPoint(searches=1, j=report(781, 1000), tokens=5_000),
-            BudgetPoint(searches=3, j=report(837, 1000), tokens=10_889),
-        ]
-    )
-
-    [table] = made.tables
-    one, three, eight = table.rows
-    assert [row[0] for row in table.rows] == [1, 3, 8]
-    assert one[4:] == (None, None)
-    assert three[4] == pytest.approx(0.056)
-    assert eight[4] == pytest.approx(0.020)
-    ratio = eight[5]
-    assert isinstance(ratio, float) and round(ratio, 2) == 5.39
-    assert made.plots[0].lines[0].x == (5_000, 10_889, 58_642)
-    with pytest.raises(UsageError, match="twice"):
-        budget_section([BudgetPoint(searches=1, j=report(1, 2), tokens=1)] * 2)
-
-
-def test_uni_65_a_point_of_the_curve_comes_from_a_judged_run() -> None:
-    labels = {"q1": True, "q2": False}
-    run = system(
-        ask("q1", calls=(call("plan", 100, 10), call("answer", 50, 5))),
-        ask("q2", calls=(call("answer", 30, 5),)),
-        labels=labels,
-    )
-    asked = dataset(only=("q1", "q2"))
-
-    point = budget_point(run, asked, searches=3, judge=JUDGE)
-
-    assert (point.j.overall.correct, point.j.overall.n, point.tokens) == (1, 2, 100.0)
-    with pytest.raises(UsageError, match="judge all"):
-        budget_point(system(ask("q1")), asked, searches=3, judge=JUDGE)
 
 
 def test_uni_67_changes_stand_against_the_start_of_their_own_block() -> None:
@@ -141,9 +100,9 @@ def test_x11_reports_of_another_set_answer_model_or_judge_share_no_table() -> No
         with pytest.raises(UsageError, match="cannot share a table"):
             ablation_table({("raw", "M0"): report(834), ("raw", "M1"): other})
     curve = training_curve([(1, 1.0), (2, 2.0)], ends=1)
-    made = training_section(curve, answerer="frozen", judge="same")
+    made = training_section({"M4": curve}, answerer="frozen", judge="same")
     [table] = made.tables
-    assert table.rows == ((2, 0.01, 0.02, pytest.approx(0.01)),), "shares, printed as percent"
+    assert table.rows == (("M4", 2, 1, 0.01, 0.02, pytest.approx(0.01)),), "printed as percent"
     assert [line.y for line in made.plots[0].lines] == [(1.0, 2.0), (1.0, 1.5)]
     assert any("frozen" in note for note in table.notes)
 

@@ -7,15 +7,18 @@ from typing import Any
 
 import pytest
 import qemem_world as w
+from mera_world import verdict
 
 from evimem.llm.scripted import ScriptedModels, ScriptedReply
 from evimem.model.chat import ChatRequest
-from evimem.model.evidence import Question
+from evimem.model.evidence import EvidenceState, Question
 from evimem.model.item import Item, Link
+from evimem.model.search import Filters, SearchRequest
 from evimem.query.loop import RunInput, run
 from evimem.query.memory_view import MemoryView
+from evimem.query.selector.packager import WeighedFacts
 from evimem.recipes import MODEL_RECIPES, REBUILT
-from evimem.trace import Trace
+from evimem.trace import SearchStep, Trace
 
 
 def fact(turn: str, n: int, text: str) -> Item:
@@ -99,6 +102,43 @@ def test_e1_labels_run_on_and_turns_never_return() -> None:
     shown = [one for done in trace.rounds for one in done.candidates]
     assert [one.label for one in shown] == [f"T{n}" for n in range(1, len(shown) + 1)]
     assert len({one.item_id for one in shown}) == len(shown)
+
+
+def plans_nothing(request: ChatRequest) -> ScriptedReply:
+    if request.role == "seed":
+        return {"seeds": [{"name": "kiln", "type": "state"}]}
+    if request.role == "verify":
+        return verdict(request, "The kiln cost about 900 crowns")
+    assert request.role == "answer", "the selector plans, no model does"
+    return {"answer": "About 900 crowns", "evidence": ["e1"], "covered": "full"}
+
+
+def test_mera_searches_facts_with_the_trained_selector_in_the_place_of_its_planner() -> None:
+    trace, models = asked("mera-selector", plans_nothing, w.view(FACTS))
+    first = trace.rounds[0]
+    assert first.searches[0].request.text == "What did Mira pay for the kiln?"
+    assert len(first.searches) > 1, "the question is not all that is asked"
+    assert {k for one in first.searches for k in one.request.filters.kinds} == {"fact"}
+    assert "s1-4" in {one.item_id for one in first.candidates}, "the turn that tells the price"
+    shown = [one.item_id for done in trace.rounds for one in done.candidates]
+    assert len(set(shown)) == len(shown)
+    assert trace.answer is not None
+    assert [cited.turn_id for cited in trace.answer.citations] == ["s1-4"]
+    same_prompts("mera-selector", trace, models)
+
+
+def test_only_the_best_facts_of_a_round_are_read() -> None:
+    view = w.view(FACTS)
+    state = EvidenceState(question=Question(text="Mira kiln crowns Pavel"))
+    request = SearchRequest(
+        text=state.question.text, filters=Filters(kinds=frozenset({"fact"})), origin="question"
+    )
+    step = SearchStep(request=request, why="", hits=view.search(request))
+    assert len(step.hits) == 3
+    one = WeighedFacts(best=1).package([step], state, view)
+    assert [c.item_id for c in one] == [
+        c.item_id for c in WeighedFacts().package([step], state, view)
+    ][:1]
 
 
 def gap_of_mera(request: ChatRequest) -> ScriptedReply:

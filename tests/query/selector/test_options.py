@@ -54,11 +54,32 @@ def test_the_question_comes_first_and_as_it_stands(view: MemoryView) -> None:
 
 def test_without_evidence_only_the_question_is_used(view: MemoryView) -> None:
     found = by_kind(options(state("What pets does Nora have?"), view))
-    assert set(found) == {"question", "subject", "synonyms", "examples", "focus", "speaker"} - (
-        {"focus"} if "focus" not in found else set()
-    )
+    assert set(found) - {"focus"} == {
+        *("question", "subject", "synonyms", "examples", "told", "meaning", "own", "speaker"),
+    }
     assert found["subject"] == ["Nora pets"]
     assert "dog" in found["examples"][0].split()
+    assert found["own"][0].startswith("I pets dog"), "as Nora would say it"
+
+
+def test_loose_words_and_meaning_are_searched_in_what_the_person_said(view: MemoryView) -> None:
+    made = options(state("What pets does Nora have?"), view)
+    hers = Filters(underived=True, speakers=frozenset({"Nora"}))
+    ways = {one.kind: (one.ranker, one.filters) for one in made}
+    for kind in ("examples", "synonyms", "told"):
+        assert ways[kind] == ("bm25", hers)  # type: ignore[index]
+    for kind in ("meaning", "own"):
+        assert ways[kind] == ("dense", hers)  # type: ignore[index]
+    nobody = options(state("Which pets were adopted?"), view)
+    assert all(not one.filters.speakers for one in nobody)
+
+
+def test_in_a_chat_with_a_model_my_words_are_those_of_the_user(talk) -> None:  # type: ignore[no-untyped-def]
+    chat = MemoryView(talk("user: My dog is brown.\nassistant: What a nice dog."))
+    told = {one.kind: one.filters.speakers for one in options(state("What is my dog?"), chat)}
+    assert told["told"] == {"user"} and told["question"] == set()
+    other = {one.kind: one.filters.speakers for one in options(state("What is the dog?"), chat)}
+    assert other["told"] == set()
 
 
 def test_parts_of_a_joined_question_keep_whom_it_is_about(view: MemoryView) -> None:

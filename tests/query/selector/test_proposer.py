@@ -10,11 +10,14 @@ import pytest
 
 from evimem.embed.hashing import HashingEmbedder
 from evimem.model.evidence import EvidenceState, Question
+from evimem.model.search import Hit
 from evimem.query.lite.packager import LitePackager
 from evimem.query.loop import RunInput, run
 from evimem.query.memory_view import MemoryView
-from evimem.query.selector.features import NAMES
-from evimem.query.selector.policy import Choice, SelectorPolicy
+from evimem.query.question import analyse
+from evimem.query.selector.features import NAMES, Tried, feature_rows
+from evimem.query.selector.options import Option
+from evimem.query.selector.policy import STRENGTHS, Choice, SelectorPolicy
 from evimem.query.selector.proposer import SelectorProposer, chosen, look
 from evimem.recipes.lite import lite
 
@@ -37,23 +40,29 @@ def view(talk) -> MemoryView:  # type: ignore[no-untyped-def]
 
 
 def liking(**weights: float) -> SelectorPolicy:
-    """A policy that likes the features named, and nothing below 0.5."""
-    linear = np.array([weights.get(name.replace(":", "_"), 0.0) for name in NAMES])
-    return SelectorPolicy(weights={"linear": linear, "enough": np.array([0.5, 0.0])})
+    """A policy that asks options of a kind at level 1 where its weight is more than 0.5, at level 2
+    where it is more than 5, else not."""
+    linear = np.zeros((len(NAMES), len(STRENGTHS) - 1))
+    for number, name in enumerate(NAMES):
+        case, _, kind = name.partition(":")
+        if case == "any":
+            liked = weights.get(kind, weights.get("every", 0.0))
+            linear[number] = (liked - 0.5, 2 * liked - 5.5)
+    return SelectorPolicy(weights={"linear": linear})
 
 
 def start(question: str = ASKED) -> EvidenceState:
     return EvidenceState(question=Question(text=question))
 
 
-def test_the_question_always_counts_and_the_best_options_follow(view: MemoryView) -> None:
-    policy = liking(kind_examples=9.0, kind_speaker=2.0, kind_subject=1.0)
+def test_the_question_always_counts_and_the_strongest_options_follow(view: MemoryView) -> None:
+    policy = liking(speaker=2.0, examples=9.0, subject=1.0)
     proposed = SelectorProposer(policy=policy).propose(start(), view)
-    assert [step.why for step in proposed.done] == [
-        "the question itself",
-        "by its examples",
-        "by its speaker",
-        "by its subject",
+    assert [(step.why, step.weight) for step in proposed.done] == [
+        ("the question itself", 1.0),
+        ("by its examples", 2.0),
+        ("by its subject", 1.0),
+        ("by its speaker", 1.0),
     ]
     assert proposed.searches == ()
     assert proposed.plan is not None
@@ -62,61 +71,72 @@ def test_the_question_always_counts_and_the_best_options_follow(view: MemoryView
     assert not any("examples" in one for one in proposed.plan.dropped)
 
 
-def test_a_policy_that_has_enough_asks_what_always_counts_alone(view: MemoryView) -> None:
+def test_a_policy_that_likes_nothing_asks_the_question_alone(view: MemoryView) -> None:
     proposed = SelectorProposer(policy=liking()).propose(start(), view)
-    assert [step.why for step in proposed.done] == ["the question itself", "by its examples"]
-    proposed = SelectorProposer(policy=liking(), base=()).propose(start(), view)
     assert [step.request.text for step in proposed.done] == [ASKED]
-
-
-def test_no_more_queries_than_the_ceiling(view: MemoryView) -> None:
-    proposed = SelectorProposer(policy=liking(bias=1.0), most=2).propose(start(), view)
-    assert len(proposed.done) == 2 + 2
 
 
 def test_every_option_has_a_row_of_finite_bounded_numbers(view: MemoryView) -> None:
     looked = look(start(), view)
     assert looked.rows.shape == (len(looked.options), len(NAMES))
     assert len(looked.steps) == len(looked.options)
-    assert len(looked.base) == 2
+    assert looked.question.request.text == ASKED
     assert np.isfinite(looked.rows).all()
     assert looked.rows.min() >= 0.0 and looked.rows.max() <= 1.0
 
 
 def row(view: MemoryView, state: EvidenceState, kind: str) -> dict[str, float]:
-    looked = look(state, view, base=())
+    looked = look(state, view)
     at = [one.kind for one in looked.options].index(kind)  # type: ignore[arg-type]
-    return dict(zip(NAMES, looked.rows[at].tolist(), strict=True))
+    told = dict(zip(NAMES, looked.rows[at].tolist(), strict=True))
+    assert not any(value for name, value in told.items() if not name.endswith(f":{kind}"))
+    return {name.partition(":")[0]: v for name, v in told.items() if name.endswith(f":{kind}")}
 
 
-def test_features_say_what_the_option_is_and_how_its_hits_lie(view: MemoryView) -> None:
+def test_features_say_what_the_option_is_and_what_is_asked(view: MemoryView) -> None:
     told = row(view, start(), "speaker")
-    assert (told["bias"], told["kind:speaker"], told["kind:subject"]) == (1.0, 1.0, 0.0)
-    assert (told["later"], told["later:speaker"], told["several"]) == (0.0, 0.0, 1.0)
-    assert told["asked_speaker"] == 1.0, "only what Nora said comes back"
-    assert told["overlap"] == 1.0, "the conversation has six turns, all near the question"
-    examples = row(view, start(), "examples")
-    assert (examples["kind:examples"], examples["overlap"]) == (1.0, 1.0)
+    assert (told["any"], told["later"], told["several"], told["time"]) == (1.0, 0.0, 1.0, 0.0)
+    told = row(view, start("When did Nora adopt her puppy?"), "speaker")
+    assert (told["several"], told["time"]) == (0.0, 1.0)
 
 
-def test_features_of_later_rounds_see_what_was_viewed(view: MemoryView) -> None:
+def test_features_of_later_rounds_say_so(view: MemoryView) -> None:
     seen = dataclasses.replace(start(), viewed=("t1-0",), round=1)
-    told = row(view, seen, "speaker")
-    assert (told["later"], told["later:speaker"], told["rounds"]) == (1.0, 1.0, 0.2)
-    assert told["new_sessions"] == 0.5, "two turns of Nora left: one in a session not seen yet"
-    assert told["beside_seen"] == 0.0
+    assert row(view, seen, "speaker")["later"] == 1.0
 
 
-def test_a_choice_is_carried_out_in_its_order(view: MemoryView) -> None:
+def test_a_hit_that_stands_out_makes_sure() -> None:
+    def sure(*scores: float) -> float:
+        hits = tuple(
+            Hit(item_id=f"t{n}", kind="turn", score=score, rank=n + 1)
+            for n, score in enumerate(scores)
+        )
+        tried = Tried(option=Option(kind="question", text="x"), hits=hits)
+        asked = analyse(ASKED, speakers=())
+        told = feature_rows([tried], start(), asked)[0]
+        return float(told[NAMES.index("sure:question")])
+
+    assert sure(9.0, *[1.0] * 9, 0.0) == pytest.approx(8 / 9), "to the tenth, of the whole range"
+    assert sure(9.0, 8.0, 7.0) == 1.0
+    assert sure(2.0, 2.0) == sure() == 0.0
+
+
+def test_a_choice_is_carried_out_by_its_levels(view: MemoryView) -> None:
     looked = look(start(), view)
-    proposed = chosen(looked, Choice(picked=(2, 0), ended=True))
-    assert proposed.done == (*looked.base, looked.steps[2], looked.steps[0])
+    levels = [0] * len(looked.options)
+    levels[0], levels[2] = 1, 2
+    proposed = chosen(looked, Choice(levels=tuple(levels)))
+    assert proposed.done == (
+        looked.question,
+        dataclasses.replace(looked.steps[2], weight=STRENGTHS[2]),
+        dataclasses.replace(looked.steps[0], weight=STRENGTHS[1]),
+    )
 
 
 def test_it_runs_in_the_loop_of_lite_and_never_shows_a_turn_twice(view: MemoryView) -> None:
     recipe = dataclasses.replace(
         lite(),
-        proposer=SelectorProposer(policy=liking(bias=1.0)),
+        proposer=SelectorProposer(policy=liking(every=1.0)),
         packager=LitePackager(shown=(2, 2)),
     )
     given = RunInput(question=Question(text=ASKED), bank="b", trace_id="t", created_at="")
@@ -132,5 +152,5 @@ def test_it_runs_in_the_loop_of_lite_and_never_shows_a_turn_twice(view: MemoryVi
 
 
 def test_two_runs_choose_alike(view: MemoryView) -> None:
-    proposer = SelectorProposer(policy=liking(overlap=1.0, fresh=0.4))
+    proposer = SelectorProposer(policy=liking(told=1.0, meaning=9.0))
     assert proposer.propose(start(), view) == proposer.propose(start(), view)

@@ -18,6 +18,7 @@ from evimem.training.planner.rows import (
     heuristic_plan,
     messages,
     planner_rows,
+    question_plan,
     sft_rows,
 )
 from evimem.training.rewards import REWARDS, Reward
@@ -141,3 +142,10 @@ def test_plans_that_bring_nothing_are_no_example_to_follow(trials: Trials) -> No
     said = rows[0]["completion"]
     assert said[0]["role"] == "assistant"
     assert trials.run(state("t2"), said[0]["content"]).recovered == ("t2",)
+
+
+def test_the_plan_of_the_question_asks_for_it_and_is_read(trials: Trials) -> None:
+    one = state("t3")
+    executed = trials.run(one, question_plan(one, trials.banks["b1"]))
+    assert [step.request.text for step in executed.steps] == ["Where is the bakery?"]
+    assert executed.parsed

@@ -14,7 +14,7 @@ pytest.importorskip("torch", reason="the extra `train` is not installed")
 pytest.importorskip("trl", reason="the extra `train` is not installed")
 
 import torch
-from planner_toy import PLANS, tokenizer, toy
+from planner_toy import only_plans, tokenizer, toy
 
 from evimem.errors import UsageError
 from evimem.training.advantages import group_advantages
@@ -190,17 +190,6 @@ def test_mera_68_executed_rewards_teach_the_planner_and_change_nothing_else(
     assert bank_hash(view.get(ids)) == bank
     last = trainer.state.log_history[-2]
     assert last["plan/parsed"] == 1.0, "the parts of the reward are logged"
-
-
-def only_plans(model: Any, words: Any) -> None:
-    """Keeps a toy from sampling anything but plans."""
-    allowed = words.convert_tokens_to_ids(list(PLANS))
-    head = torch.nn.Linear(16, model.config.vocab_size, bias=True)
-    with torch.no_grad():
-        head.weight.zero_()
-        head.bias.fill_(-1e4)
-        head.bias[allowed] = 0.0
-    model.lm_head = head
 
 
 def test_a_group_mean_needs_a_loss_that_divides_by_all_tokens(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from evimem.manager.prompts import answer as answering
 from evimem.model.answer import NOT_IN_MEMORY
 from evimem.model.chat import ChatRequest
 from evimem.model.records import Record
-from evimem.training.stored import TrainingQuestion, words_grader
-from evimem.training.unimem.graders import ModelGrader, pooled
+from evimem.training.stored import CountedGrader, TrainingQuestion, words_grader
+from evimem.training.unimem.graders import ModelGrader, Tally, pooled
 
 QUESTION = TrainingQuestion(
     question_id="q", text="Who is the dog?", answer="Rex", chunks=(1,),
@@ -100,3 +100,14 @@ def test_one_worker_needs_no_pool() -> None:
     with pooled(words_grader, workers=1) as (counted, run):
         records: Sequence[Record] = [REX]
         assert list(run(lambda one: counted(one, records), [QUESTION])) == [True]
+
+
+def test_a_tally_counts_scores_and_the_calls_that_were_really_made() -> None:
+    counted = CountedGrader(words_grader)
+    counted(QUESTION, [REX])
+    tally = Tally(counted)
+    assert [tally(QUESTION, one) for one in ([REX], [], [])] == [True, False, False]
+    assert (tally.right, tally.asked, tally.calls) == (1, 3, 1), "Rex was asked for before"
+    plain = Tally(words_grader)
+    plain(QUESTION, [REX])
+    assert (plain.right, plain.asked, plain.calls) == (1, 1, 1)

@@ -20,6 +20,7 @@ from evimem.training.selection import Checkpoint, PassMatrix, SelectionRule
 from evimem.training.stored import words_grader
 from evimem.training.unimem.choosing import choose, measured
 from evimem.training.unimem.demonstrations import Demonstration, examples, record
+from evimem.training.unimem.metrics import JsonLines, read_metrics
 from evimem.training.unimem.policy import Sampler, top_logps
 from evimem.training.unimem.sft import sft_config, sft_trainer
 from evimem.training.unimem.stages import Stage
@@ -118,6 +119,30 @@ def test_uni_53_the_settings_of_the_supervised_start_reach_trl(tmp_path: Path) -
     args = sft_config(SftTraining(), tmp_path, processes=2, per_device=2, use_cpu=True, bf16=False)
     assert (args.learning_rate, args.warmup_steps, args.num_train_epochs) == (1e-5, 0.1, 3)
     assert (args.gradient_accumulation_steps, args.max_length, args.save_steps) == (2, 16_384, 431)
+
+
+def test_a_supervised_start_that_is_taken_up_has_the_same_curve(tmp_path: Path) -> None:
+    made, _ = examples([shown()], WORDING, max_tokens=500)
+
+    def run(name: str, resume: str | None = None) -> list[dict[str, Any]]:
+        args = sft_config(
+            SftTraining(batch=2, max_tokens=128, save_every=2, learning_rate=1e-2),
+            tmp_path / name, per_device=2, max_steps=4, use_cpu=True, bf16=False,
+            disable_tqdm=True,
+        )  # fmt: skip
+        path = tmp_path / f"{name}.jsonl"
+        trainer = sft_trainer(
+            toy_model(TOKENIZER, width=16), TOKENIZER, made, args, callbacks=[JsonLines(path)]
+        )
+        trainer.train(resume_from_checkpoint=resume)
+        return read_metrics(path)
+
+    whole = run("a")
+    again = run("a", str(tmp_path / "a" / "checkpoint-2"))
+    assert [one["step"] for one in again] == [1, 2, 3, 4]
+    for left, right in zip(whole, again, strict=True):
+        for key in ("loss", "entropy", "mean_token_accuracy", "learning_rate"):
+            assert left[key] == pytest.approx(right[key], rel=1e-5), (left["step"], key)
 
 
 def test_a_saved_policy_samples_up_to_its_end_mark_in_the_order_asked() -> None:

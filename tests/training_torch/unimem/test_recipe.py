@@ -57,15 +57,55 @@ def test_the_command_runs_two_steps_of_every_trainer(tmp_path: Path) -> None:
     )
     parts = toy_parts(0)
     few = dataclasses.replace(
-        parts, shown=parts.shown[:2], tasks=parts.tasks[:1], validation=parts.validation[:1]
-    )
+        parts, shown=parts.shown[:2], tasks=parts.tasks[:1], validation=parts.validation[:1],
+        test=parts.test[:2],
+    )  # fmt: skip
     report = train(small, few, tmp_path)
     assert report.steps == 2 and report.start.startswith("checkpoint-")
+    built, found = read_metrics(paths(tmp_path, small.train)["metrics"])
+    assert built["sampled_tokens"] == 2 * built["construction/tokens"], "two rollouts"
+    assert found["sampled_tokens"] > 2 * found["retrieval/tokens"], "and the bank that they share"
     m0 = dataclasses.replace(small, train=dataclasses.replace(small.train, variant="M0"))
     before = train(m0, few, tmp_path)
     assert (before.steps, before.j_before) == (0, before.j_after)
     assert before.start == report.start, "methods in one folder share their start"
+    assert before.before == before.after and len(before.after) == before.questions == 8
+    assert not before.after.keys() & {
+        one.question_id for task in (*few.tasks, *few.validation) for one in task.questions
+    }, "J is reported on conversations of their own"
     assert train(small, few, tmp_path) == report, "a run that is done is reported again"
+
+
+def test_uni_62_a_raw_start_imitates_nobody(tmp_path: Path) -> None:
+    setup = SETUPS["cpu"]
+    raw = dataclasses.replace(
+        setup,
+        train=dataclasses.replace(setup.train, task_batch=1, group=2),
+        start="raw",
+        micro_batches=1,
+        trl={**setup.trl, "disable_tqdm": True},
+        steps=1,
+    )
+    parts = toy_parts(0)
+    few = dataclasses.replace(
+        parts, tasks=parts.tasks[:1], validation=parts.validation[:1], test=()
+    )
+    report = train(raw, few, tmp_path)
+    at = paths(tmp_path, raw.train, "raw")
+    assert report.start == "base" and at["own"].name == "M4-1-1-raw"
+    assert not at["demonstrations"].exists() and not at["sft"].exists()
+    assert report.after.keys() == {one.question_id for one in few.validation[0].questions}, (
+        "without a test J is of validation"
+    )
+
+
+def test_the_longer_toy_has_as_many_facts_in_fewer_conversations() -> None:
+    short, long = toy_parts(0), toy_parts(0, facts=12)
+    for one, two in ((short.tasks, long.tasks), (short.test, long.test)):
+        assert len(one) > 2 * len(two)
+        assert {len(task.questions) for task in two} == {12}
+    assert short.test == toy_parts(5).test, "one test for all seeds"
+    assert short.tasks != toy_parts(5).tasks
 
 
 def test_setups_parts_and_arguments_that_do_not_exist_are_named(tmp_path: Path) -> None:

@@ -14,7 +14,14 @@ from evimem.manager.environment import Limits
 from evimem.manager.memory_bank import MemoryBank
 from evimem.training.stored import CountedGrader, TrainingQuestion, words_grader
 from evimem.training.unimem.crediting import WHOLE, advantages_of, returns_of, rows_of
-from evimem.training.unimem.measuring import Outcome, evaluate, figures
+from evimem.training.unimem.measuring import (
+    Evidence,
+    Outcome,
+    answered,
+    evaluate,
+    evidence_of,
+    figures,
+)
 from evimem.training.unimem.rollouts import Trajectory
 from evimem.training.unimem.stages import Stage
 from evimem.training.unimem.tasks import Task
@@ -172,13 +179,42 @@ def test_uni_59_j_is_the_share_of_questions_answered_right() -> None:
     assert (both.records, both.form.responses) == (3, 2 * outcome.form.responses)
 
 
+def test_evidence_is_counted_by_the_events_that_records_stand_on() -> None:
+    [one] = stage(says(dog="The dog is Rex.", cat="")).whole([TASK])
+    assert evidence_of(TASK, one) == Evidence(gold=2, stored=1, found=1), "no record of the cat"
+    [both] = stage(says(**NO_CAT)).whole([TASK])
+    assert evidence_of(TASK, both) == Evidence(gold=2, stored=2, found=2), "no judge is asked"
+    built_only = Evidence.joined([evidence_of(TASK, built(**GOOD)), evidence_of(TASK, one)])
+    assert (built_only.stored_share, built_only.recall) == (3 / 4, 1 / 4)
+    assert (Evidence().stored_share, Evidence().recall) == (0.0, 0.0)
+    outcome = evaluate([TASK], stage(says(dog="The dog is Rex.", cat="")), words_grader)
+    assert Outcome.joined([outcome, outcome]).evidence == Evidence(gold=4, stored=2, found=2)
+
+
+@pytest.mark.parametrize("variant", ["M1", "M2", "M3"])
+def test_uni_68_j_of_a_step_follows_from_the_returns_of_every_method(variant: str) -> None:
+    right, half = (stage(says(**one)).whole([TASK])[0] for one in (GOOD, NO_CAT))
+    siblings = [right, half]
+    if variant == "M3":
+        bank = half.bank
+        siblings = stage(says(**NO_CAT)).search([TASK, TASK], [bank, bank])
+    made = returns_of(TASK, siblings, words_grader, variant=VARIANTS[variant], phase="retrieval")
+    shares = [answered(TASK, one) for one in made]
+    assert shares == ([0.5, 0.5] if variant == "M3" else [1.0, 0.5])
+    told = figures([TASK] * 2, siblings, made, advantages_of(made))
+    assert told["J"] == 100 * sum(shares) / 2
+    assert told["recall"] == 1.0, "both records were found, one says too little"
+
+
 def test_figures_of_an_iteration() -> None:
     siblings = [built(**GOOD), built(**NO_CAT)]
     returns = returns_of(TASK, siblings, words_grader, variant=VARIANTS["M3"], phase="construction")
-    made = figures(siblings, returns, advantages_of(returns))
+    made = figures([TASK] * 2, siblings, returns, advantages_of(returns))
     assert made["return"] == 0.75 and made["credited"] == pytest.approx(4 / 6)
     assert made["flat"] == 0.5, "event 1 went well in both"
     assert made["responses"] == pytest.approx(8 / 3)
     assert (made["tool_form"], made["bundled"], made["forced"], made["cut"]) == (100, 0, 0, 0)
     assert made["records"] == 2
+    assert made["stored"] == 1.0
+    assert not {"J", "recall"} & made.keys(), "nothing was searched for"
     assert isinstance(siblings[0].bank, MemoryBank)

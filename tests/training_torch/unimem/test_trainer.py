@@ -19,6 +19,7 @@ from transformers import TrainerCallback
 from unimem_torch_world import Scripted, plan, segment, trainer, trajectory
 
 from evimem.errors import UsageError
+from evimem.eval.reporting.training_fields import COSTS, MEASURES, stage_of
 from evimem.training.advantages import aligned_advantages
 from evimem.training.objectives import Rollout, uni_gradient
 from evimem.training.schedules import Schedule
@@ -245,6 +246,29 @@ def test_uni_43_45_every_method_trains_on_real_returns(tmp_path: Path, variant: 
     assert rows[0]["grad_norm"] > 0
     first = rows[0][f"{names[0][0]}/return"]
     assert 0 < first < 1, "half of the names are written down"
+    for row, [name] in zip(rows, names, strict=True):
+        assert _logged(row, name), "every curve and cost of a page has its field"
+
+
+def _logged(row: dict[str, Any], stage: str) -> bool:
+    """True if a line has every field that is read of its stage, and what it cost."""
+    wanted = {name for one in MEASURES for name in one.fields.get(stage, ())}
+    costs = {names[0] for names in COSTS.values()}
+    assert wanted >= {f"{stage}/return", f"{stage}/J", "entropy"}
+    assert row["calls"] >= 0 and row["cpu_time"] > 0
+    return {*wanted, *costs} <= row.keys() and stage_of(row) == stage
+
+
+def test_uni_70_j_of_a_construction_step_is_what_its_banks_hold(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    made = plan(schedule=Schedule.parse("1:0"), group=4, facts=1)
+    one = trainer(made, tmp_path, steps=1, micro_batches=4, callbacks=[JsonLines(path)])
+    one._sample = Scripted()  # type: ignore[method-assign]
+    one.train()
+    [row] = read_metrics(path)
+    assert 0 < row["construction/J"] < 100
+    assert row["construction/J"] == pytest.approx(100 * row["construction/return"])
+    assert row["construction/stored"] == 1.0, "a record without the name stands on its event too"
 
 
 def test_uni_40_the_shared_bank_is_built_anew_in_every_retrieval_iteration(tmp_path: Path) -> None:
@@ -275,7 +299,9 @@ def test_validation_goes_into_the_same_log_every_few_iterations(tmp_path: Path) 
     validation.trainer = one
     one._sample = Scripted(share=1.0)  # type: ignore[method-assign]
     one.train()
-    assert [row.get("validation/J") for row in read_metrics(path)] == [None, 100.0, None, 100.0]
+    rows = read_metrics(path)
+    assert [row.get("validation/J") for row in rows] == [None, 100.0, None, 100.0]
+    assert rows[1]["validation/recall"] == rows[1]["validation/stored"] == 1.0
 
 
 def test_numbers_that_do_not_divide_are_refused(tmp_path: Path) -> None:

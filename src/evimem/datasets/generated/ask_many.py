@@ -3,7 +3,8 @@ people share."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
 
 from evimem.datasets.generated.ask_one import answer, versions
 from evimem.datasets.generated.asking import Asker, Candidate, as_question, numbers
@@ -22,6 +23,50 @@ _GROUPS: Mapping[str, tuple[str, ...]] = {
     "learning": ("How {has} {o} tried to learn something new?",),
     "garden": ("What garden work {has} {o} done?",),
 }
+_KINDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "outdoor activities": (
+        ("hike", "camp", "race", "plant", "harvest"),
+        ("What outdoor activities {has} {o} done?", "Which activities {does} {o} do outside?"),
+    ),
+    "creative activities": (
+        ("made", "cook", "class"),
+        ("What creative activities {has} {o} tried?", "What {has} {o} learned or created?"),
+    ),
+    "events": (
+        ("concert", "race", "party", "fundraiser", "talk"),
+        ("What events {has} {o} attended?", "Which events {has} {o} participated in?"),
+    ),
+    "places": (
+        ("trip", "museum", "camp"),
+        ("What places {has} {o} visited?", "Where {has} {o} been?"),
+    ),
+    "bought": (
+        ("purchase", "souvenir"),
+        ("What items {has} {o} bought?", "What {has} {o} purchased?"),
+    ),
+    "helped": (
+        ("volunteer", "fundraiser"),
+        ("How {has} {o} helped charities?", "What {has} {o} done for the community?"),
+    ),
+    "setbacks": (
+        ("injury", "breakdown", "lost"),
+        ("What setbacks {has} {o} faced?", "What problems {has} {o} had?"),
+    ),
+    "achievements": (
+        ("race", "exam", "talk", "fundraiser"),
+        ("What {has} {o} achieved?", "Which goals {has} {o} reached?"),
+    ),
+    "fun": (
+        ("concert", "film", "party", "celebration"),
+        ("What {does} {o} do for fun?", "How {does} {o} like to relax?"),
+    ),
+    "home projects": (
+        ("renovate", "repair", "plant"),
+        ("What projects {has} {o} done at home?", "How {has} {o} improved {his} house?"),
+    ),
+}
+"""Everyday words for things of several types: name -> (topics, questions). As in people's own
+questions, the word that asks is in no turn; what it covers is told by its members only."""
 _JOINT: Mapping[str, str] = {
     "trip": "a trip to {place}",
     "hike": "{trail}",
@@ -51,7 +96,12 @@ def lists_of(asker: Asker) -> Iterator[Candidate]:
             elif topic.shape == "set" and 2 <= len(told) <= _MOST:
                 for text in topic.say("list"):
                     yield _list(asker, told, text, [answer(f, "value") for f in told])
-        yield from _groups(asker, owner)
+        for group, templates in _GROUPS.items():
+            names = [one.name for one in topics().values() if one.group == group]
+            yield from _wide(asker, owner, group, names, templates)
+        for group, (wide, templates) in _KINDS.items():
+            for one in _wide(asker, owner, group, wide, templates):
+                yield dataclasses.replace(one, kind="wide")
 
 
 def _complete(asker: Asker, owner: int, topic: str) -> list[Fact]:
@@ -72,25 +122,26 @@ def _list(asker: Asker, told: list[Fact], template: str, values: list[str]) -> C
     )
 
 
-def _groups(asker: Asker, owner: int) -> Iterator[Candidate]:
+def _wide(
+    asker: Asker, owner: int, group: str, names: Sequence[str], templates: Sequence[str]
+) -> Iterator[Candidate]:
     """Lists over several types of events that a wider word covers."""
-    for group, templates in _GROUPS.items():
-        told = [fact for fact in asker.events(owner) if fact.topic.group == group]
-        kinds = {fact.topic.name for fact in told}
-        if any(asker.told(owner, name, "plan") for name in kinds):
-            continue
-        if len(kinds) < 2 or not 2 <= len(told) <= _MOST:
-            continue
-        values = [asker.words(fact.topic.say("past")[0], fact) for fact in told]
-        for template in templates:
-            yield Candidate(
-                category="multi-hop",
-                kind="list",
-                text=asker.question(template, told[0]),
-                answer=", ".join(dict.fromkeys(values)),
-                facts=numbers(told),
-                target=f"group {owner} {group}",
-            )
+    told = [fact for fact in asker.events(owner) if fact.topic.name in names]
+    kinds = {fact.topic.name for fact in told}
+    if any(asker.told(owner, name, "plan") for name in kinds):
+        return
+    if len(kinds) < 2 or not 2 <= len(told) <= _MOST:
+        return
+    values = [asker.words(fact.topic.say("past")[0], fact) for fact in told]
+    for template in templates:
+        yield Candidate(
+            category="multi-hop",
+            kind="list",
+            text=asker.question(template, told[0]),
+            answer=", ".join(dict.fromkeys(values)),
+            facts=numbers(told),
+            target=f"group {owner} {group}",
+        )
 
 
 def counts(asker: Asker) -> Iterator[Candidate]:

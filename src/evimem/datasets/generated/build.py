@@ -48,11 +48,11 @@ class Generated:
     """Turn id -> values and time phrases that its facts rest on: a paraphrase must keep them."""
 
 
-def generate(profile: str, seed: int) -> Dataset:
+def generate(profile: str | Profile, seed: int) -> Dataset:
     """The data set of a profile and a seed, the same on every machine.
 
     Args:
-        profile: name of a profile (`PROFILES`).
+        profile: a profile, or the name of one (`PROFILES`).
         seed: any whole number; another one gives other conversations.
 
     Raises:
@@ -61,9 +61,9 @@ def generate(profile: str, seed: int) -> Dataset:
     return generate_with_report(profile, seed).dataset
 
 
-def generate_with_report(profile: str, seed: int) -> Generated:
+def generate_with_report(profile: str | Profile, seed: int) -> Generated:
     """Like `generate`, with the finer types of questions and counts of what was left out."""
-    found = profile_named(profile)
+    found = profile_named(profile) if isinstance(profile, str) else profile
     root = Draw("evimem generated", found.name, seed)
     sizes = tuple(_thirds(root.child("size", number)) for number in range(found.histories))
     histories: dict[str, History] = {}

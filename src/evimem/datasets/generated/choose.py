@@ -15,7 +15,8 @@ SHORT = "question short of "
 
 KIND_SHARES: Mapping[str, float] = {
     # multi-hop: lists and counts bring the number of gold turns to about three
-    "list": 9.0,
+    "list": 7.0,
+    "wide": 7.0,
     "count": 3.0,
     "join": 3.5,
     "together": 2.5,

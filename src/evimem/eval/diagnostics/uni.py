@@ -1,4 +1,4 @@
-"""Uni-Mem's tables: ablation, alternation, search budget, harness against training, its curve.
+"""Uni-Mem's tables: ablation, alternation, harness against training, and its training curve.
 
 J is the share of questions judged CORRECT. Reports of different sets of questions, answer models or
 judges never share a table (X10, X11). Rows are runs of their own: nothing here expects one row to
@@ -10,11 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from evimem.datasets import Dataset
 from evimem.errors import UsageError
-from evimem.eval.diagnostics.accuracy import accuracy
-from evimem.eval.diagnostics.cost import system_cost
-from evimem.eval.harness.rows import SystemRun
 from evimem.eval.harness.tables import Cell, Line, Plot, Section, Table
 from evimem.eval.judging import JReport
 
@@ -23,13 +19,10 @@ __all__ = [
     "RATIOS",
     "STAGES",
     "STARTS",
-    "BudgetPoint",
     "Setting",
     "TrainingCurve",
     "ablation_table",
     "alternation_tables",
-    "budget_point",
-    "budget_section",
     "decomposition_table",
     "training_curve",
     "training_section",
@@ -170,90 +163,6 @@ def alternation_tables(reports: Mapping[str, JReport]) -> tuple[Table, Table]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BudgetPoint:
-    """One search budget."""
-
-    searches: int
-    """Searches per question at most."""
-    j: JReport
-    """J under it."""
-    tokens: float
-    """Tokens per question, searching and answering."""
-
-
-def budget_point(
-    run: SystemRun, dataset: Dataset, *, searches: int, judge: str, seed: int = 0
-) -> BudgetPoint:
-    """One point of the curve from a run: J of the own answers, and online tokens per question.
-
-    Args:
-        run: the system under the budget.
-        dataset: the questions.
-        searches: the budget.
-        judge: whose labels.
-        seed: of the interval's resampling.
-
-    Raises:
-        UsageError: an answer is not judged, or nothing was answered.
-    """
-    j = accuracy(run, dataset, judge=judge, seed=seed)
-    spent = system_cost(run, dataset)
-    if j is None or not spent.asked:
-        raise UsageError(
-            f"{run.name!r} has answers without a judgement by {judge!r}, or none at all: judge all"
-            " answers first"
-        )
-    tokens = spent.online.online.total / spent.asked
-    return BudgetPoint(searches=searches, j=j, tokens=tokens)
-
-
-def budget_section(points: Sequence[BudgetPoint]) -> Section:
-    """J and tokens over search budgets, with what each step costs and gains (UNI-65).
-
-    Raises:
-        UsageError: a budget comes twice, or the reports cannot be compared.
-    """
-    ordered = sorted(points, key=lambda one: one.searches)
-    if len({one.searches for one in ordered}) != len(ordered):
-        raise UsageError("a search budget comes twice; give one report for each")
-    _same([one.j for one in ordered])
-    rows: list[tuple[Cell, ...]] = []
-    for before, one in zip([None, *ordered[:-1]], ordered, strict=True):
-        gain = ratio = None
-        if before is not None:
-            gain = (one.j.overall.j - before.j.overall.j) / 100
-            ratio = one.tokens / before.tokens if before.tokens else None
-        told = f"{one.j.overall.correct}/{one.j.overall.n}"
-        rows.append((one.searches, one.j.overall.interval, told, one.tokens, gain, ratio))
-    table = Table(
-        title="Search budget: J and tokens per question",
-        columns=("searches at most", "J", "correct", "tokens", "gain", "tokens, ratio"),
-        rows=tuple(rows),
-        percent=("J", "gain"),
-        notes=(
-            *_told([one.j for one in ordered]),
-            "Gain in percentage points and ratio of tokens against the row before.",
-        ),
-        ids=("UNI-65", "X11"),
-    )
-    plot = Plot(
-        title="J over tokens",
-        x_label="tokens per question",
-        y_label="J, %",
-        lines=(
-            Line(
-                label="search budget",
-                x=tuple(one.tokens for one in ordered),
-                y=tuple(one.j.overall.j for one in ordered),
-                low=tuple(100 * one.j.overall.interval.low for one in ordered),
-                high=tuple(100 * one.j.overall.interval.high for one in ordered),
-            ),
-        ),
-    )
-    return Section(name="search-budget", title="Search budget", tables=(table,), plots=(plot,))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
     """One row of the decomposition."""
 
@@ -367,30 +276,39 @@ def training_curve(
     )
 
 
-def training_section(curve: TrainingCurve, *, answerer: str, judge: str) -> Section:
-    """The training curve as a table and a plot.
+def training_section(curves: Mapping[str, TrainingCurve], *, answerer: str, judge: str) -> Section:
+    """Training curves as a table and a plot of each.
 
     Args:
-        curve: of `training_curve`.
+        curves: of `training_curve`, by the name of the training.
         answerer: the answer model in training.
         judge: the judge in training; either may differ from the evaluation's (X11).
     """
-    x = tuple(float(step) for step in curve.steps)
+    rows = tuple(
+        (name, len(one.steps), one.ends, one.first / 100, one.last / 100, one.gain / 100)
+        for name, one in curves.items()
+    )
     table = Table(
         title="J in training",
-        columns=("steps", "first", "last", "gain"),
-        rows=((len(curve.steps), curve.first / 100, curve.last / 100, curve.gain / 100),),
+        columns=("training", "steps", "ends", "first", "last", "gain"),
+        rows=rows,
         percent=("first", "last", "gain"),
         notes=(
-            f"first, last: mean over the first and last {curve.ends} steps logged; gain in "
-            f"percentage points. Answers: {answerer}; judge: {judge}.",
+            "first, last: mean over as many first and last steps logged as the column ends says;"
+            f" gain in percentage points. Answers: {answerer}; judge: {judge}.",
             "J in training is over the questions of its steps: it cannot be compared with J of an "
             "evaluation.",
         ),
         ids=("UNI-68", "X11"),
     )
-    plot = Plot(
-        title="J in training",
+    plots = tuple(_curve_plot(name, one) for name, one in curves.items())
+    return Section(name="training-curve", title="Training curve", tables=(table,), plots=plots)
+
+
+def _curve_plot(name: str, curve: TrainingCurve) -> Plot:
+    x = tuple(float(step) for step in curve.steps)
+    return Plot(
+        title=f"J in training: {name}",
         x_label="step",
         y_label="J, %",
         lines=(
@@ -398,4 +316,3 @@ def training_section(curve: TrainingCurve, *, answerer: str, judge: str) -> Sect
             Line(label=f"mean of the last {curve.window}", x=x, y=curve.moving),
         ),
     )
-    return Section(name="training-curve", title="Training curve", tables=(table,), plots=(plot,))

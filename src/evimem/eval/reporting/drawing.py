@@ -17,6 +17,7 @@ _COLOURS = (
 )  # fmt: skip
 _MARKERS = "os^Dv<>pP*Xh"
 _STROKES = ("-", "--", ":")
+_MARKED = 20  # marks of a long line at least
 
 
 def svg(plot: Plot) -> str:
@@ -63,8 +64,9 @@ def _lines(axes: Any, plot: Plot) -> None:
         mark = _MARKERS[(place + turn) % len(_MARKERS)]
         joined = _STROKES[turn % len(_STROKES)] if plot.kind == "line" else "none"
         axes.plot(
-            line.x, line.y, label=line.label, color=colour, marker=mark, linestyle=joined, ms=4
-        )
+            line.x, line.y, label=line.label, color=colour, marker=mark, linestyle=joined, ms=4,
+            markevery=max(1, len(line.x) // _MARKED),
+        )  # fmt: skip
         if line.low and line.high:
             axes.fill_between(line.x, line.low, line.high, color=colour, alpha=0.12, linewidth=0)
         if plot.kind == "points":

@@ -22,7 +22,7 @@ from evimem.eval.report import Unit, plot, table, write_report
 from evimem.eval.results import BenchReport
 from evimem.eval.stored_bench import stored_table
 from evimem.eval.synthetic import NoiseEmbedder
-from evimem.interfaces.cli import bench_manager, bench_peers, bench_run
+from evimem.interfaces.cli import bench_manager, bench_peers, bench_run, bench_training
 from evimem.interfaces.cli.bench_common import (
     bench_embedder,
     bench_progress,
@@ -284,7 +284,8 @@ def speed(smoke: bool, out: Path, path: str | None, bank: str | None, as_json: b
         click.echo(speed_bench.speed_table(report))
 
 
-for _command in (*bench_manager.COMMANDS, *bench_run.COMMANDS, *bench_peers.COMMANDS):
-    bench.add_command(_command)
+for _module in (bench_manager, bench_run, bench_peers, bench_training):
+    for _command in _module.COMMANDS:
+        bench.add_command(_command)
 
 COMMANDS = (bench,)

@@ -25,12 +25,13 @@ Exit codes: 0 done; 1 done, nothing found; 2 not possible as asked;
 class _Cli(click.Group):
     """The group of commands; however a command ends, it ends with a message and an exit code.
 
-    `bench` brings a quarter of the package with it, so it is imported when it is named.
+    `bench` and `train` bring a quarter of the package with them, so they are imported when they
+    are named.
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Every name, in the order of the alphabet."""
-        return sorted((*super().list_commands(ctx), "bench"))
+        return sorted((*super().list_commands(ctx), "bench", "train"))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of a name."""
@@ -38,6 +39,10 @@ class _Cli(click.Group):
             from evimem.interfaces.cli.bench import bench
 
             return bench
+        if cmd_name == "train":
+            from evimem.interfaces.cli.train import train_group
+
+            return train_group
         return super().get_command(ctx, cmd_name)
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> Any:

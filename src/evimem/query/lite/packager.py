@@ -8,8 +8,10 @@ within a budget of characters.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
 
 from evimem.model.evidence import Candidate, EvidenceState
 from evimem.model.item import Item
@@ -19,7 +21,7 @@ from evimem.query.question import analyse
 from evimem.query.sentences import match_sentences, rarity
 from evimem.trace import SearchStep
 
-__all__ = ["SHOWN", "LitePackager", "entry_id", "fused_scores"]
+__all__ = ["SHOWN", "LitePackager", "entry_id", "fused_scores", "weighed_scores"]
 
 SHOWN = (60, 30, 30)
 """Candidates shown in each round; the last number holds for further rounds. The first round is
@@ -46,14 +48,16 @@ class LitePackager:
 
     shown: tuple[int, ...] = SHOWN
     """Candidates shown in each round; the last number holds for further rounds."""
-    extra: float = 1.0
-    """Weight of a search by a whole query that is not the question, beside 1 for the question."""
+    scores: Callable[[Sequence[SearchStep]], dict[str, float]] = field(
+        default_factory=lambda: fused_scores
+    )
+    """Fuses the searches of a round into one score per hit."""
 
     def package(
         self, steps: Sequence[SearchStep], state: EvidenceState, view: BankView
     ) -> tuple[Candidate, ...]:
         """Candidates not viewed before, in the order chosen."""
-        scores = fused_scores(steps, extra=self.extra)
+        scores = self.scores(steps)
         for seen in state.viewed:
             scores.pop(seen, None)
         pool = sorted(scores, key=lambda one: -scores[one])[:POOL]
@@ -87,7 +91,7 @@ def entry_id(entry: Turn | Item) -> str:
     return entry.turn_id if isinstance(entry, Turn) else entry.item_id
 
 
-def fused_scores(steps: Sequence[SearchStep], *, extra: float = 1.0) -> dict[str, float]:
+def fused_scores(steps: Sequence[SearchStep]) -> dict[str, float]:
     """One score per hit over all searches of a round.
 
     Searches by words count by their share of their best score; a hit that a search missed gets 0
@@ -95,7 +99,6 @@ def fused_scores(steps: Sequence[SearchStep], *, extra: float = 1.0) -> dict[str
 
     Args:
         steps: the searches with their hits.
-        extra: weight of searches by a whole query that is not the question.
     """
     fused: dict[str, float] = {}
     floors = 0.0
@@ -105,11 +108,32 @@ def fused_scores(steps: Sequence[SearchStep], *, extra: float = 1.0) -> dict[str
         by_words = step.request.ranker == "bm25"
         top = step.hits[0].score if step.hits[0].score > 0 else 1.0
         weight = GAP_WEIGHT if step.request.origin == "gap" else WORDS_WEIGHT
-        whole = 1.0 if step.request.origin == "question" else extra
-        floor = 0.0 if by_words else whole * step.hits[-1].score
+        floor = 0.0 if by_words else step.hits[-1].score
         for hit in step.hits:
-            gain = weight * hit.score / top if by_words else whole * hit.score
+            gain = weight * hit.score / top if by_words else hit.score
             fused[hit.item_id] = fused.get(hit.item_id, floors) + gain - floor
+    return fused
+
+
+def weighed_scores(steps: Sequence[SearchStep]) -> dict[str, float]:
+    """One score per hit over all searches of a round, each counting by its weight.
+
+    The question's own search counts by its scores above the lowest of its hits; of every other one
+    the best hit counts the weight of the search, its lowest 0 (a search by words: no word).
+
+    Args:
+        steps: the searches with their hits.
+    """
+    fused: dict[str, float] = {}
+    for step in steps:
+        if not step.hits:
+            continue
+        floor = 0.0 if step.request.ranker == "bm25" else step.hits[-1].score
+        span = step.hits[0].score - floor
+        whole = step.request.origin == "question"
+        unit = 1.0 if whole else step.weight / span if span > 0 else 0.0
+        for hit in step.hits:
+            fused[hit.item_id] = fused.get(hit.item_id, 0.0) + unit * (hit.score - floor)
     return fused
 
 
@@ -126,16 +150,17 @@ def _choose(
     entries: Mapping[str, Turn | Item], scores: Mapping[str, float], count: int
 ) -> list[str]:
     """Greedy choice by score, the neighbours of what is chosen lowered."""
-    value = {one: scores[one] for one in entries}
+    names = list(entries)
+    place = {one: n for n, one in enumerate(names)}
+    value = np.array([scores[one] for one in names])
     beside = _beside(entries)
     chosen: list[str] = []
-    while value and len(chosen) < count:
-        best = max(value, key=lambda one: value[one])
-        del value[best]
+    for _ in range(min(count, len(names))):
+        best = names[int(np.argmax(value))]
+        value[place[best]] = -np.inf
         chosen.append(best)
         for one in beside[best]:
-            if one in value:
-                value[one] -= NEIGHBOUR_PENALTY
+            value[place[one]] -= NEIGHBOUR_PENALTY
     return chosen
 
 

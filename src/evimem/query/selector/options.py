@@ -24,15 +24,19 @@ from evimem.query.words import WORD, keys, word_set
 __all__ = ["KINDS", "Option", "OptionKind", "Space", "options"]
 
 OptionKind = Literal[
-    "question", "subject", "synonyms", "examples", "unexplained", "focus", "part", "speaker",
-    "alike", "sentence", "name", "term", "terms",
+    "question", "subject", "synonyms", "examples", "things", "doings", "told", "meaning", "own",
+    "unexplained", "focus", "part", "speaker", "alike", "sentence", "name", "term", "terms",
 ]  # fmt: skip
-"""What a query is made of. question: as asked; subject: its names and content words; synonyms: the
-subject with other names of the kinds it names; examples: members of these kinds; unexplained: words
-that no evidence explains; focus: who and what is asked for; part: one side of "and" or "or";
-speaker: as asked, only what one named speaker said; alike: as asked, moved towards the evidence;
-sentence: one accepted sentence; name: who is asked about with one name of the evidence; term: the
-subject with one word of the evidence; terms: several such names and words."""
+"""What a query is made of. question: as asked; subject: its names and content words; synonyms:
+other names of the kinds it names; examples: members of these kinds; things: members of the kinds
+that are asked for; doings: those of its other words; told: words by which people tell what
+happened to them; meaning: as asked, by meaning alone; own: how whom it is about would say it, with
+examples, by meaning alone; unexplained: words that no evidence explains; focus: who and what is
+asked for; part: one side of "and" or "or"; speaker: as asked, only what one named speaker said;
+alike: as asked, moved towards the evidence; sentence: one accepted sentence; name: who is asked
+about with one name of the evidence; term: the subject with one word of the evidence; terms:
+several such names and words. Lists of loose words are searched by words alone; they and what goes
+by meaning alone, only in what whom it is about said."""
 
 KINDS: tuple[OptionKind, ...] = get_args(OptionKind)
 """All kinds, in the order of the features."""
@@ -54,10 +58,17 @@ TERMS = 4
 """Words of the evidence that become queries."""
 PARTS = 3
 """Parts of a question that become queries."""
+OTHER_NAMES = 16
+"""Near-synonyms in one query at most."""
+OWN_EXAMPLES = 6
+"""Examples in a query of kind "own": more would drown the question's words."""
+TOLD = "yesterday today last week weekend month year ago next just recently"
+"""Words by which people tell what happened to them; small talk and opinions rarely hold any."""
 
 _ORIGINS: dict[OptionKind, Origin] = {"question": "question", "terms": "gap"}
 
 _WHOSE = word_set("i me my mine we us our you your")
+_MINE = word_set("i me my mine")
 _JOINS = word_set("and or")
 
 
@@ -118,7 +129,7 @@ def options(state: EvidenceState, view: BankView) -> tuple[Option, ...]:
     made: list[Option] = []
     seen: set[tuple[str, Ranker, Filters, tuple[str, ...]]] = set()
     counts: dict[OptionKind, int] = {}
-    for one in (*_asked(analysis, state), *_evident(analysis, state, view, found)):
+    for one in (*_asked(analysis, state, view), *_evident(analysis, state, view, found)):
         name = (normalised(one.text), one.ranker, one.filters, one.like)
         if name in seen or not (name[0] or one.kind == "question"):
             continue
@@ -144,18 +155,27 @@ def _option(
     return Option(kind=kind, text=text, ranker=ranker, filters=filters, like=like)
 
 
-def _asked(analysis: Analysis, state: EvidenceState) -> Iterator[Option]:
+def _asked(analysis: Analysis, state: EvidenceState, view: BankView) -> Iterator[Option]:
     """Options that the question alone gives."""
     words = tuple(dict.fromkeys((*analysis.focus, *analysis.words)))
-    subject = _subject(analysis)
-    yield _option("question", analysis.text)
-    yield _option("subject", subject)
-    others = other_names_of(words)[:6]
-    if others:
-        yield _option("synonyms", [*subject, *others])
+    theirs = Filters(underived=True, speakers=_whose(analysis, view))
     examples = examples_of(words)[:MAX_EXAMPLES]
-    if examples:
-        yield _option("examples", examples, ranker="bm25")
+    yield _option("question", analysis.text)
+    yield _option("subject", _subject(analysis))
+    lists: tuple[tuple[OptionKind, Sequence[str]], ...] = (
+        ("synonyms", other_names_of(words)[:OTHER_NAMES]),
+        ("examples", examples),
+        ("things", examples_of(analysis.focus)[:MAX_EXAMPLES]),
+        ("doings", examples_of(w for w in words if w not in analysis.focus)[:MAX_EXAMPLES]),
+        ("told", TOLD.split() if words else ()),
+    )
+    for kind, loose in lists:
+        if loose:
+            yield _option(kind, loose, ranker="bm25", filters=theirs)
+    yield _option("meaning", analysis.text, ranker="dense", filters=theirs)
+    if words:
+        own = ["I", *words, *examples[:OWN_EXAMPLES]]
+        yield _option("own", own, ranker="dense", filters=theirs)
     missing = frozenset(state.missing.split("; "))
     unexplained = [word for word in words if word in missing]
     if unexplained:
@@ -168,6 +188,14 @@ def _asked(analysis: Analysis, state: EvidenceState) -> Iterator[Option]:
         yield _option(
             "speaker", analysis.text, filters=Filters(underived=True, speakers=frozenset({name}))
         )
+
+
+def _whose(analysis: Analysis, view: BankView) -> frozenset[str]:
+    """Whose words a question is about: those it names, or the user's own in a chat with a model."""
+    if analysis.speakers:
+        return frozenset(analysis.speakers)
+    mine = any(word.casefold() in _MINE for word in WORD.findall(analysis.text))
+    return frozenset(one for one in view.speakers if mine and one.casefold() == "user")
 
 
 def _subject(analysis: Analysis) -> list[str]:

@@ -1,13 +1,13 @@
-"""The policy of a selector: one score per option, and an ordered choice among them.
+"""The policy of a selector: how strongly each option counts.
 
-Scores are a linear function of the features plus, where the weights hold a hidden layer, a small
-network. An ordered choice is drawn without putting back (Plackett-Luce), with "enough" as one of
-the options of every draw, so that the policy also says how many queries a round has.
+Every option gets one of a few levels, from "not at all" upwards, each drawn by itself from its own
+probabilities: a softmax over scores of the levels, which are a linear function of the option's
+features. (A hidden layer was tried; it learned the generator and gained nothing elsewhere.)
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,27 +16,33 @@ from evimem.errors import UsageError
 from evimem.query.selector.features import NAMES
 from evimem.query.selector.tensors import FloatArray, Tensors, read_tensors, write_tensors
 
-__all__ = ["ENOUGH", "Choice", "SelectorPolicy", "choice_slope", "load_policy", "log_softmax"]
+__all__ = [
+    "STRENGTHS",
+    "Choice",
+    "SelectorPolicy",
+    "choice_slope",
+    "load_policy",
+    "log_softmax",
+]
 
-ENOUGH = -1
-"""The option of choosing no further query."""
+STRENGTHS = (0.0, 1.0, 2.0)
+"""What the best hit of an option counts at each level, in the unit of the question's scores."""
 
-_FORMAT = "evimem-selector-1"
+_FORMAT = "evimem-selector-2"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """Options in the order chosen."""
+    """A level for every option."""
 
-    picked: tuple[int, ...]
-    """Numbers of options, in order; none where the question alone is asked."""
-    ended: bool
-    """True if it ended with "enough", False if at the ceiling or with nothing left."""
+    levels: tuple[int, ...]
+    """Places in `STRENGTHS`, one per option; 0: the option is not asked."""
 
     @property
-    def draws(self) -> tuple[int, ...]:
-        """Every draw, with `ENOUGH` for the last one of an ended choice."""
-        return (*self.picked, ENOUGH) if self.ended else self.picked
+    def picked(self) -> tuple[int, ...]:
+        """Numbers of the options that count, strongest first."""
+        asked = [n for n, level in enumerate(self.levels) if level]
+        return tuple(sorted(asked, key=lambda n: -self.levels[n]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,74 +50,44 @@ class SelectorPolicy:
     """Weights, and what they say."""
 
     weights: Mapping[str, FloatArray]
-    """"linear" (F,), "enough" (2,): its score at the first draw and its rise per further one;
-    and optionally "hidden" (F, H), "hidden_bias" (H,), "out" (H,)."""
+    """"linear": shape (len(NAMES), levels above 0)."""
     metadata: Mapping[str, str] = field(default_factory=dict)
     """What the file of the weights says of itself."""
 
     def scores(self, rows: FloatArray) -> FloatArray:
-        """One score per option.
+        """A score per option and level; that of level 0 is 0.
 
         Args:
             rows: features, shape (N, F).
 
         Returns:
-            Shape (N,).
+            Shape (N, len(STRENGTHS)).
         """
         made: FloatArray = rows @ self.weights["linear"]
-        if "hidden" in self.weights:
-            inner = np.tanh(rows @ self.weights["hidden"] + self.weights["hidden_bias"])
-            made = made + inner @ self.weights["out"]
-        return made
+        return np.hstack((np.zeros((len(rows), 1)), made))
 
-    def enough(self, draw: int) -> float:
-        """The score of "enough" at a draw, counted from 0."""
-        start, rise = self.weights["enough"]
-        return float(start + rise * draw)
-
-    def greedy(self, scores: FloatArray, *, most: int) -> Choice:
-        """The likeliest draw each time.
+    def greedy(self, scores: FloatArray) -> Choice:
+        """The likeliest level of every option.
 
         Args:
-            scores: shape (N,).
-            most: ceiling of queries.
+            scores: shape (N, len(STRENGTHS)).
         """
-        order = np.argsort(-scores, kind="stable")[:most]
-        picked: list[int] = []
-        for draw, one in enumerate(order):
-            if float(scores[one]) <= self.enough(draw):
-                return Choice(picked=tuple(picked), ended=True)
-            picked.append(int(one))
-        return Choice(picked=tuple(picked), ended=False)
+        return Choice(levels=tuple(np.argmax(scores, axis=1).tolist()))
 
-    def sample(self, scores: FloatArray, *, most: int, rng: np.random.Generator) -> Choice:
-        """A choice drawn from the policy.
+    def sample(self, scores: FloatArray, *, rng: np.random.Generator) -> Choice:
+        """A level of every option drawn from the policy.
 
         Args:
-            scores: shape (N,).
-            most: ceiling of queries.
+            scores: shape (N, len(STRENGTHS)).
             rng: the source of chance.
         """
-        left = list(range(len(scores)))
-        picked: list[int] = []
-        for draw in range(min(most, len(scores))):
-            logits = _draw_logits(scores, left, self.enough(draw))
-            at = int(rng.choice(len(logits), p=np.exp(log_softmax(logits))))
-            if at == len(left):
-                return Choice(picked=tuple(picked), ended=True)
-            picked.append(left.pop(at))
-        return Choice(picked=tuple(picked), ended=False)
+        # The largest of scores with Gumbel noise is a draw from their softmax.
+        return self.greedy(scores + rng.gumbel(size=scores.shape))
 
     def log_prob(self, scores: FloatArray, choice: Choice) -> float:
         """Log-probability of a choice."""
-        left = list(range(len(scores)))
-        total = 0.0
-        for draw, one in enumerate(choice.draws):
-            logp = log_softmax(_draw_logits(scores, left, self.enough(draw)))
-            total += float(logp[len(left) if one == ENOUGH else left.index(one)])
-            if one != ENOUGH:
-                left.remove(one)
-        return total
+        at = np.arange(len(choice.levels)), np.array(choice.levels, dtype=int)
+        return float(log_softmax(scores)[at].sum())
 
     def to_bytes(self) -> bytes:
         """The weights as a file; `load_policy` reads it."""
@@ -119,54 +95,30 @@ class SelectorPolicy:
         return write_tensors(self.weights, told)
 
 
-def _draw_logits(scores: FloatArray, left: Sequence[int], enough: float) -> FloatArray:
-    return np.append(scores[list(left)], enough)
-
-
 def log_softmax(logits: FloatArray) -> FloatArray:
-    """Log-probabilities of a row of logits."""
-    moved = logits - logits.max()
-    made: FloatArray = moved - np.log(np.exp(moved).sum())
+    """Log-probabilities along the last axis."""
+    moved = logits - logits.max(axis=-1, keepdims=True)
+    made: FloatArray = moved - np.log(np.exp(moved).sum(axis=-1, keepdims=True))
     return made
 
 
-def choice_slope(
-    policy: SelectorPolicy, scores: FloatArray, choice: Choice
-) -> tuple[FloatArray, FloatArray, float]:
+def choice_slope(scores: FloatArray, choice: Choice) -> tuple[FloatArray, FloatArray, float]:
     """How the log-probability and the entropy of a choice move with the scores.
 
     Args:
-        policy: whose choice it is.
-        scores: shape (N,).
+        scores: shape (N, len(STRENGTHS)).
         choice: the choice.
 
     Returns:
-        d log p / d scores with that of the two numbers of "enough" appended, shape (N + 2,); the
-        same of the entropy summed over the draws as they were made; and that entropy, in nats.
+        d log p / d scores, shape (N, len(STRENGTHS)); the same of the entropy summed over the
+        options; and that entropy, in nats.
     """
-    size = len(scores)
-    left = list(range(size))
-    slope, spread = np.zeros(size + 2), np.zeros(size + 2)
-    entropy = 0.0
-    for draw, one in enumerate(choice.draws):
-        logp = log_softmax(_draw_logits(scores, left, policy.enough(draw)))
-        p = np.exp(logp)
-        here = -float(p @ logp)
-        entropy += here
-        towards = -p
-        towards[len(left) if one == ENOUGH else left.index(one)] += 1.0
-        _put(slope, towards, left, draw)
-        _put(spread, -p * (logp + here), left, draw)
-        if one != ENOUGH:
-            left.remove(one)
-    return slope, spread, entropy
-
-
-def _put(into: FloatArray, values: FloatArray, left: Sequence[int], draw: int) -> None:
-    """Adds the slopes of one draw at the places of its logits."""
-    into[list(left)] += values[: len(left)]
-    into[-2] += values[-1]
-    into[-1] += values[-1] * draw
+    logp = log_softmax(scores)
+    p = np.exp(logp)
+    here = -(p * logp).sum(axis=1, keepdims=True)
+    slope = -p
+    slope[np.arange(len(choice.levels)), list(choice.levels)] += 1.0
+    return slope, -p * (logp + here), float(here.sum())
 
 
 def load_policy(data: bytes, *, name: str) -> SelectorPolicy:
@@ -192,11 +144,7 @@ def load_policy(data: bytes, *, name: str) -> SelectorPolicy:
 
 
 def _check(tensors: Tensors, name: str) -> None:
-    wanted: dict[str, tuple[int, ...]] = {"linear": (len(NAMES),), "enough": (2,)}
-    hidden = tensors.arrays.get("hidden")
-    if hidden is not None and hidden.ndim == 2:
-        size = hidden.shape[1]
-        wanted |= {"hidden": (len(NAMES), size), "hidden_bias": (size,), "out": (size,)}
+    wanted = {"linear": (len(NAMES), len(STRENGTHS) - 1)}
     found = {key: value.shape for key, value in tensors.arrays.items()}
     if found != wanted:
         raise UsageError(f"{name!r} holds the arrays {found!r} where {wanted!r} are needed")

@@ -8,11 +8,12 @@ compares gradients with `training.objectives`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch.utils.data import Sampler
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from trl import GRPOConfig, GRPOTrainer
 
@@ -36,6 +37,8 @@ class PlannerGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
         """Args:
         args: as TRL's trainer.
         averaging: "group_mean": every group of a step counts alike; "token_mean": every token.
+            It weighs advantages: KL is a mean over all tokens of a step in either case, and TRL's
+            entropy one over those of a micro-batch.
         kwargs: as TRL's trainer.
 
         Raises:
@@ -49,6 +52,9 @@ class PlannerGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
                 " divides by all tokens of a step, whatever its micro-batches"
             )
         self.averaging: Averaging = averaging
+
+    def _get_train_sampler(self, dataset: Any = None) -> Sampler[int]:
+        return _ByEpoch(super()._get_train_sampler(dataset), int(self.args.seed))
 
     def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
         output: dict[str, Any] = super()._generate_and_score_completions(inputs)
@@ -66,6 +72,26 @@ class PlannerGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
             local = weights[begin : begin + len(mine)].to(output["advantages"].device)
             output["advantages"] = output["advantages"] * local
         return output
+
+
+class _ByEpoch(Sampler[int]):  # type: ignore[misc]
+    """TRL's order of states, drawn anew from the number of each epoch, so that a run that is taken
+    up meets them in the same order as one that was never stopped."""
+
+    def __init__(self, sampler: Any, seed: int) -> None:
+        self._sampler, self._seed = sampler, seed
+
+    def set_epoch(self, epoch: int) -> None:
+        """Draws the order of an epoch; transformers calls it."""
+        generator = getattr(self._sampler, "generator", None)
+        if generator is not None:
+            generator.manual_seed(self._seed + epoch)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._sampler)
+
+    def __len__(self) -> int:
+        return len(self._sampler)
 
 
 def grpo_config(config: MeraTraining, output: Path, **changed: Any) -> GRPOConfig:

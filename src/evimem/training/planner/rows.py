@@ -21,15 +21,21 @@ from evimem.training.states import PlannerState
 
 __all__ = [
     "Message",
+    "PlanFor",
     "PlannerReward",
     "heuristic_plan",
     "messages",
     "planner_rows",
+    "question_plan",
     "sft_rows",
+    "written_plan",
 ]
 
 Message = dict[str, str]
 """One message as chat templates read it: "role" and "content"."""
+
+PlanFor = Callable[[PlannerState, BankView], str]
+"""Writes a plan for a state of a memory, as a planner would."""
 
 INTENTS = 3
 """Intents of a heuristic plan at most (MERA-12)."""
@@ -145,7 +151,22 @@ def heuristic_plan(state: PlannerState, view: BankView) -> str:
     """
     made = [one for one in options(state.state, view) if one.ranker == "fusion"]
     picked = sorted(made, key=_first)[:INTENTS]
-    missing = state.state.missing or state.state.question.text
+    return written_plan(picked, missing=state.state.missing or state.state.question.text)
+
+
+def question_plan(state: PlannerState, view: BankView) -> str:
+    """A plan that asks the question as it stands: what a planner must be better than."""
+    intent = {"fact": state.state.question.text, "entities": [], "topics": []}
+    return json.dumps({"missing": "", "sufficient": False, "intents": [intent]})
+
+
+def written_plan(picked: Iterable[Option], *, missing: str) -> str:
+    """Options as the JSON that a planner replies with.
+
+    Args:
+        picked: one option per intent, in order.
+        missing: what the plan says is missing.
+    """
     plan = {"missing": missing, "sufficient": False, "intents": [_intent(one) for one in picked]}
     return json.dumps(plan, ensure_ascii=False)
 
@@ -164,14 +185,21 @@ def _intent(option: Option) -> dict[str, Any]:
     return {"fact": option.text, "entities": [one for one in names if one][:4], "topics": []}
 
 
-def sft_rows(states: Iterable[PlannerState], trials: Trials) -> list[dict[str, Any]]:
+def sft_rows(
+    states: Iterable[PlannerState], trials: Trials, *, plan_for: PlanFor = heuristic_plan
+) -> list[dict[str, Any]]:
     """One row per state for a supervised start: "prompt" and "completion".
 
     Plans that would retrieve nothing new are left out: they are no example to follow.
+
+    Args:
+        states: the states.
+        trials: the recipe and the memories.
+        plan_for: writes the plan of a state.
     """
     made: list[dict[str, Any]] = []
     for state in states:
-        plan = heuristic_plan(state, view_of(state, trials.banks))
+        plan = plan_for(state, view_of(state, trials.banks))
         if not state.missing or trials.run(state, plan).recovered:
             reply = [{"role": "assistant", "content": plan}]
             made.append({"prompt": messages(trials, state), "completion": reply})

@@ -15,7 +15,7 @@ from trl import SFTConfig, SFTTrainer
 import datasets
 from evimem.errors import UsageError
 from evimem.training.execution import Trials
-from evimem.training.planner.rows import sft_rows
+from evimem.training.planner.rows import PlanFor, heuristic_plan, sft_rows
 from evimem.training.states import PlannerState
 
 __all__ = ["sft_config", "sft_trainer"]
@@ -45,6 +45,7 @@ def sft_trainer(
     args: SFTConfig,
     *,
     tokenizer: PreTrainedTokenizerBase | None = None,
+    plan_for: PlanFor = heuristic_plan,
     **given: Any,
 ) -> SFTTrainer:
     """A trainer on heuristic plans; call its `train`.
@@ -55,12 +56,13 @@ def sft_trainer(
         trials: the recipe and the memories.
         args: TRL's settings (`sft_config`).
         tokenizer: the model's; None: loaded by its name.
+        plan_for: writes the plans.
         given: further arguments of TRL's trainer, such as `peft_config`.
 
     Raises:
         UsageError: no state has a plan worth imitating.
     """
-    rows = sft_rows(states, trials)
+    rows = sft_rows(states, trials, plan_for=plan_for)
     if not rows:
         raise UsageError("no heuristic plan brings anything new in these states")
     return SFTTrainer(

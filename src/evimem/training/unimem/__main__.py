@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import logging
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -21,16 +22,22 @@ from evimem.training.unimem.setups import SETUPS, Setup, setup_named
 
 __all__ = ["main"]
 
+_TOYS = {"toy": 4, "toy-long": 12}
+"""Toy worlds, with the facts of a conversation."""
+
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     told = argparse.ArgumentParser(prog="python -m evimem.training.unimem", description=__doc__)
     told.add_argument("--setup", default="cpu", choices=sorted(SETUPS))
     told.add_argument("--out", type=Path, required=True, help="folder of the run")
-    told.add_argument("--data", default="toy", help="toy, or a profile of generated conversations")
+    told.add_argument(
+        "--data", default="toy", help="toy, toy-long, or a profile of generated conversations"
+    )
     told.add_argument("--parts", default="", help="module:function that gives Parts, instead")
     told.add_argument("--model", default="", help="path or name of another model")
     told.add_argument("--variant", default="", help="M0 to M4")
     told.add_argument("--schedule", default="", help="C:R, such as 2:1")
+    told.add_argument("--start", default="", choices=("sft", "raw"), help="of the reinforcement")
     told.add_argument("--steps", type=int, default=None, help="iterations")
     told.add_argument("--seed", type=int, default=0)
     told.add_argument("--ray", type=int, default=0, help="workers of Ray Train")
@@ -48,6 +55,7 @@ def _setup(given: argparse.Namespace) -> Setup:
         setup,
         train=method,
         model=given.model or setup.model,
+        start=given.start or setup.start,
         steps=given.steps or setup.steps,
         seed=setup.seed + given.seed,
     )
@@ -56,8 +64,8 @@ def _setup(given: argparse.Namespace) -> Setup:
 def _parts(given: argparse.Namespace) -> Parts:
     if given.parts:
         return named_parts(given.parts)
-    if given.data == "toy":
-        return toy_parts(given.seed)
+    if given.data in _TOYS:
+        return toy_parts(given.seed, facts=_TOYS[given.data])
     return generated_parts(given.data, given.seed)
 
 
@@ -68,7 +76,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     if given.ray:
         from evimem.training.unimem.on_ray import train_on_ray
 
-        rest = [one for one in (argv or ()) if one != "--ray-gpu"]
+        typed = sys.argv[1:] if argv is None else argv
+        # Workers begin in folders of their own.
+        rest = [*(one for one in typed if one != "--ray-gpu"), "--out", str(given.out.resolve())]
         train_on_ray(main, rest, workers=given.ray, gpu=given.ray_gpu)
         return
     report = train(_setup(given), _parts(given), given.out)

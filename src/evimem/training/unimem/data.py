@@ -15,17 +15,30 @@ from evimem.training.unimem.toy_world import Careless, toy_tasks
 
 __all__ = ["generated_parts", "named_parts", "toy_parts"]
 
+_TEST = 1_000_003
+"""Seed of the conversations that J is reported on: one for all runs, so that they can be compared,
+and one that no training takes."""
+_ANSWERS, _JUDGE = "records as found", "gold words in one record"
 
-def toy_parts(seed: int = 0) -> Parts:
+
+def toy_parts(seed: int = 0, *, facts: int = 4) -> Parts:
     """The toy world with its careless teacher, which leaves half of the questions to be learned
-    from rewards."""
+    from rewards.
+
+    Args:
+        seed: of what is shown, trained on and validated on, and of the teacher.
+        facts: facts and questions of a conversation; of longer ones there are fewer.
+    """
     return Parts(
-        shown=toy_tasks(60, seed=100 + seed),
-        tasks=toy_tasks(24, seed=200 + seed),
-        validation=toy_tasks(16, seed=300 + seed),
+        shown=toy_tasks(240 // facts, seed=100 + seed, facts=facts),
+        tasks=toy_tasks(96 // facts, seed=200 + seed, facts=facts),
+        validation=toy_tasks(64 // facts, seed=300 + seed, facts=facts),
         teacher=Careless(random.Random(seed)),
         teacher_name="careless lite/1",
         grader=words_grader,
+        test=toy_tasks(128 // facts, seed=_TEST, facts=facts),
+        answers=_ANSWERS,
+        judge=_JUDGE,
     )
 
 
@@ -35,7 +48,7 @@ def generated_parts(profile: str, seed: int = 0) -> Parts:
     Args:
         profile: name of a profile of `datasets.generated`.
         seed: of the training conversations; validation takes the next one, the demonstrations the
-            one after it.
+            one after it. Those of the test are the same for all seeds.
     """
     return Parts(
         tasks=tasks_of(generate(profile, seed)),
@@ -44,6 +57,9 @@ def generated_parts(profile: str, seed: int = 0) -> Parts:
         teacher=LitePolicy(),
         teacher_name=LitePolicy().name,
         grader=words_grader,
+        test=tasks_of(generate(profile, _TEST)),
+        answers=_ANSWERS,
+        judge=_JUDGE,
     )
 
 

@@ -20,7 +20,7 @@ from evimem.ports import ChatModel
 from evimem.query.calls import ask_in_words
 from evimem.training.stored import CountedGrader, Grader, RunAll, TrainingQuestion
 
-__all__ = ["ModelGrader", "pooled"]
+__all__ = ["ModelGrader", "Tally", "pooled"]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -79,6 +79,42 @@ def _state(question: TrainingQuestion, records: Sequence[Record]) -> EvidenceSta
         for place, one in enumerate(records, start=1)
     )
     return EvidenceState(question=Question(text=question.text, asked_at=reference), pool=pool)
+
+
+class Tally:
+    """A grader that counts what it was asked and how often the answer was right. Safe to use from
+    threads."""
+
+    def __init__(self, grader: Grader) -> None:
+        """Wrap a grader.
+
+        Args:
+            grader: what is asked.
+        """
+        self._grader = grader
+        self._lock = threading.Lock()
+        self._before = _calls(grader)
+        self.asked = 0
+        """Scores given."""
+        self.right = 0
+        """Of these, right ones."""
+
+    def __call__(self, question: TrainingQuestion, records: Sequence[Record]) -> bool:
+        """True if the answer from these records is judged correct."""
+        score = self._grader(question, records)
+        with self._lock:
+            self.asked += 1
+            self.right += score
+        return score
+
+    @property
+    def calls(self) -> int:
+        """Calls that were made: fewer than `asked` where the same was asked before."""
+        return self.asked if self._before is None else (_calls(self._grader) or 0) - self._before
+
+
+def _calls(grader: Grader) -> int | None:
+    return grader.calls if isinstance(grader, CountedGrader) else None
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import math
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -44,11 +45,13 @@ class JsonLines(TrainerCallback):  # type: ignore[misc]
             path: the file; it is made with the first line.
         """
         self._path = path
+        self._clocks = _clocks()
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **more: Any) -> None:
         """Takes out lines after the step that the training begins with."""
         if not state.is_world_process_zero:
             return
+        self._clocks = _clocks()
         self._path.parent.mkdir(parents=True, exist_ok=True)
         kept = [one for one in read_metrics(self._path) if one["step"] <= state.global_step]
         if not state.global_step:
@@ -57,12 +60,25 @@ class JsonLines(TrainerCallback):  # type: ignore[misc]
         self._path.write_text(text, encoding="utf-8")
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **more: Any) -> None:
-        """Adds a line; what is no number is written as null."""
+        """Adds a line with what it cost since the last one; what is no number is written as
+        null."""
         if not state.is_world_process_zero or not logs or "train_runtime" in logs:
             return
-        row = {"step": state.global_step, **{key: _number(value) for key, value in logs.items()}}
+        wall, cpu = _clocks()
+        row = {
+            "step": state.global_step,
+            **{key: _number(value) for key, value in logs.items()},
+            "wall_time": wall - self._clocks[0],
+            "cpu_time": cpu - self._clocks[1],
+        }
+        self._clocks = wall, cpu
         with self._path.open("a", encoding="utf-8") as file:
             file.write(f"{json.dumps(row)}\n")
+
+
+def _clocks() -> tuple[float, float]:
+    """Seconds of the wall's clock and of this process's computing."""
+    return time.perf_counter(), time.process_time()
 
 
 def _number(value: Any) -> float | None:
@@ -97,3 +113,5 @@ class Validation(TrainerCallback):  # type: ignore[misc]
         figures["validation/J"].append(outcome.j)
         figures["validation/tool_form"].append(outcome.form.percent)
         figures["validation/records"].append(float(outcome.records))
+        figures["validation/stored"].append(outcome.evidence.stored_share)
+        figures["validation/recall"].append(outcome.evidence.recall)

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 from accelerate import PartialState
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.trainer_utils import get_last_checkpoint
@@ -36,7 +37,7 @@ from evimem.training.unimem.demonstrations import (
     save,
 )
 from evimem.training.unimem.graders import pooled
-from evimem.training.unimem.measuring import evaluate
+from evimem.training.unimem.measuring import Outcome, evaluate
 from evimem.training.unimem.metrics import JsonLines, Validation, reporters
 from evimem.training.unimem.policy import Sampler
 from evimem.training.unimem.setups import TOY, Setup, paths
@@ -62,7 +63,7 @@ class Parts:
     tasks: Sequence[Task]
     """Conversations of the reinforcement."""
     validation: Sequence[Task]
-    """Conversations that decide on checkpoints, and that J is measured on."""
+    """Conversations that decide on checkpoints, and that J is followed on while training."""
     teacher: Policy
     """Who demonstrates: any policy over the harness."""
     teacher_name: str
@@ -71,6 +72,17 @@ class Parts:
     """Frozen answer model and judge."""
     embedder: Embedder | None = None
     """For searches; None: by words."""
+    test: Sequence[Task] = ()
+    """Conversations that J is reported on and that nothing else looks at; none: validation."""
+    answers: str = "unnamed"
+    """What the answer model is called in the report."""
+    judge: str = "unnamed"
+    """What the judge is called in the report."""
+
+    @property
+    def reported(self) -> Sequence[Task]:
+        """The conversations that J is reported on."""
+        return self.test or self.validation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,17 +96,25 @@ class Report:
     seed: int
     """Of the run."""
     start: str
-    """The checkpoint that the reinforcement began with."""
+    """The checkpoint that the reinforcement began with; "base": the model as it is."""
     j_before: float
-    """J on validation before the reinforcement, in percent, one stochastic run."""
+    """J before the reinforcement, in percent, one stochastic run."""
     j_after: float
     """J after it, the same run."""
     steps: int
     """Iterations."""
     questions: int
-    """Questions of validation."""
+    """Questions that J is reported on."""
     calls: int
     """Calls of the grader in this process since it was started."""
+    answers: str
+    """Answer model of the report."""
+    judge: str
+    """Judge of the report."""
+    before: Mapping[str, bool]
+    """By question: whether the answer was right before."""
+    after: Mapping[str, bool]
+    """Whether it was right after."""
 
 
 def train(setup: Setup, parts: Parts, out: Path) -> Report:
@@ -109,7 +129,7 @@ def train(setup: Setup, parts: Parts, out: Path) -> Report:
         UsageError: settings do not fit together, or no checkpoint passes the gate.
         ModelError: a teacher, answer model or judge could not be reached.
     """
-    at = paths(out, setup.train)
+    at = paths(out, setup.train, setup.start)
     if at["report"].exists():
         return Report(**json.loads(at["report"].read_text(encoding="utf-8")))
     process = PartialState(cpu=bool(setup.trl.get("use_cpu")))
@@ -119,6 +139,63 @@ def train(setup: Setup, parts: Parts, out: Path) -> Report:
     base = _base(setup, at["base"])
     tokenizer = AutoTokenizer.from_pretrained(base, padding_side="left")
     wording = ChatWording(tokenizer, system=setup.system, **setup.template)
+
+    with pooled(parts.grader, workers=setup.workers) as (grader, run):
+        # 2.-4. Imitation of a teacher; or none, and the model goes on as it is.
+        name, start = "base", Path(base)
+        if setup.start == "sft":
+            name = _imitated(setup, parts, base, (tokenizer, wording), (grader, run), at)
+            start = at["start"]
+
+        # 5. Rollouts, returns per event, updates: construction and retrieval in turn.
+        plan = Plan(
+            config=setup.train,
+            tasks=parts.tasks,
+            wording=wording,
+            grader=grader,
+            run=run,
+            limits=setup.limits,
+            room=setup.room,
+            embedder=parts.embedder,
+            batch=setup.batch,
+        )
+        before, after, steps = _reinforced(setup, plan, parts, (start, tokenizer), at)
+
+        # 6. What came of it, on conversations that nothing else looked at.
+        report = Report(
+            variant=setup.train.variant,
+            schedule=str(setup.train.schedule),
+            seed=setup.seed,
+            start=name,
+            j_before=_percent(before),
+            j_after=_percent(after),
+            steps=steps,
+            questions=len(after),
+            calls=grader.calls,
+            answers=parts.answers,
+            judge=parts.judge,
+            before=before,
+            after=after,
+        )
+    if process.is_main_process:
+        at["report"].write_text(json.dumps(asdict(report), indent=1), encoding="utf-8")
+    return report
+
+
+def _percent(right: Mapping[str, bool]) -> float:
+    return 100 * sum(right.values()) / len(right)
+
+
+def _imitated(
+    setup: Setup,
+    parts: Parts,
+    base: str,
+    written: tuple[Any, ChatWording],
+    graded: tuple[Grader, RunAll],
+    at: dict[str, Path],
+) -> str:
+    """The supervised start; the name of the checkpoint that goes on."""
+    process, (tokenizer, wording) = PartialState(), written
 
     # 2. A teacher works through conversations over the same harness; its record must replay.
     if process.is_main_process and not at["demonstrations"].exists():
@@ -134,42 +211,11 @@ def train(setup: Setup, parts: Parts, out: Path) -> Report:
     if not at["sft_done"].exists():
         _supervised(setup, base, tokenizer, learned, at)
 
-    with pooled(parts.grader, workers=setup.workers) as (grader, run):
-        # 4. The gate and the choice, on validation alone.
-        if process.is_main_process and not at["choice"].exists():
-            _chosen(setup, parts, base, (tokenizer, wording), held_out, (grader, run), at)
-        process.wait_for_everyone()
-        start = json.loads(at["choice"].read_text(encoding="utf-8"))["chosen"]
-
-        # 5. Rollouts, returns per event, updates: construction and retrieval in turn.
-        plan = Plan(
-            config=setup.train,
-            tasks=parts.tasks,
-            wording=wording,
-            grader=grader,
-            run=run,
-            limits=setup.limits,
-            room=setup.room,
-            embedder=parts.embedder,
-            batch=setup.batch,
-        )
-        before, after, steps = _reinforced(setup, plan, parts, tokenizer, at)
-
-        # 6. What came of it.
-        report = Report(
-            variant=setup.train.variant,
-            schedule=str(setup.train.schedule),
-            seed=setup.seed,
-            start=start,
-            j_before=before,
-            j_after=after,
-            steps=steps,
-            questions=sum(len(one.questions) for one in parts.validation),
-            calls=grader.calls,
-        )
-    if process.is_main_process:
-        at["report"].write_text(json.dumps(asdict(report), indent=1), encoding="utf-8")
-    return report
+    # 4. The gate and the choice, on validation alone.
+    if process.is_main_process and not at["choice"].exists():
+        _chosen(setup, parts, base, written, held_out, graded, at)
+    process.wait_for_everyone()
+    return str(json.loads(at["choice"].read_text(encoding="utf-8"))["chosen"])
 
 
 def _told(setup: Setup, parts: Parts) -> None:
@@ -305,15 +351,14 @@ def _stage(setup: Setup, parts: Parts, model: Any, tokenizer: Any, wording: Chat
 
 
 def _reinforced(
-    setup: Setup, plan: Plan, parts: Parts, tokenizer: Any, at: dict[str, Path]
-) -> tuple[float, float, int]:
-    """J before and after, and the iterations between them; M0 has none."""
+    setup: Setup, plan: Plan, parts: Parts, started: tuple[Path, Any], at: dict[str, Path]
+) -> tuple[Mapping[str, bool], Mapping[str, bool], int]:
+    """Answers before and after, and the iterations between them; M0 has none."""
+    start, tokenizer = started
     at["own"].mkdir(parents=True, exist_ok=True)
     if not variant_named(setup.train.variant).trained:
-        model = _loaded(at["start"])
-        stage = _stage(setup, parts, model, tokenizer, _of(plan))
-        outcome = evaluate(parts.validation, stage, plan.grader, run=plan.run)
-        return outcome.j, outcome.j, 0
+        outcome = _untrained(setup, plan, parts, started)
+        return outcome.right, outcome.right, 0
     steps = setup.steps or setup.train.steps(len(parts.tasks))
     args = grpo_config(
         plan,
@@ -329,7 +374,7 @@ def _reinforced(
     done = last is not None and int(last.rpartition("-")[2]) >= args.max_steps
     validation = Validation(parts.validation, plan.grader)
     trainer = EventGRPOTrainer(
-        last if done else str(at["start"]),
+        last if done else str(start),
         plan,
         args,
         processing_class=tokenizer,
@@ -339,20 +384,30 @@ def _reinforced(
     before = _before(trainer, parts, at["before"])
     if not done:
         trainer.train(resume_from_checkpoint=last)
-    after = trainer.validate(parts.validation, grader=plan.grader).j
+    after = trainer.validate(parts.reported, grader=plan.grader).right
     trainer.save_model(str(at["final"]))
     return before, after, steps
 
 
-def _before(trainer: EventGRPOTrainer, parts: Parts, path: Path) -> float:
-    """J of the start, measured once: a training that is taken up has left it behind."""
+def _untrained(setup: Setup, plan: Plan, parts: Parts, started: tuple[Path, Any]) -> Outcome:
+    """What the start itself does, in the same stochastic run for all who measure it."""
+    start, tokenizer = started
+    stage = _stage(setup, parts, _loaded(start), tokenizer, _of(plan))
+    with torch.random.fork_rng():
+        torch.manual_seed(setup.seed)
+        return evaluate(parts.reported, stage, plan.grader, run=plan.run)
+
+
+def _before(trainer: EventGRPOTrainer, parts: Parts, path: Path) -> Mapping[str, bool]:
+    """Answers of the start, asked for once: a training that is taken up has left them behind."""
     if path.exists():
-        return float(json.loads(path.read_text(encoding="utf-8")))
-    j = trainer.validate(parts.validation, grader=trainer.plan.grader).j
+        known: dict[str, bool] = json.loads(path.read_text(encoding="utf-8"))
+        return known
+    right = trainer.validate(parts.reported, grader=trainer.plan.grader).right
     if trainer.accelerator.is_main_process:
-        path.write_text(json.dumps(j), encoding="utf-8")
+        path.write_text(json.dumps(dict(right)), encoding="utf-8")
     trainer.accelerator.wait_for_everyone()
-    return j
+    return right
 
 
 def _of(plan: Plan) -> ChatWording:

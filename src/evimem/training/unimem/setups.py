@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 from evimem.errors import UsageError
 from evimem.manager.environment import Limits
@@ -19,10 +19,14 @@ from evimem.training.selection import SelectionRule
 from evimem.training.unimem.rollouts import Room
 from evimem.training.unimem.toy_world import LIMITS, SYSTEM
 
-__all__ = ["SETUPS", "TOY", "Setup", "setup_named"]
+__all__ = ["SETUPS", "TOY", "Setup", "Start", "paths", "setup_named"]
 
 TOY = "toy"
 """The model that is made from scratch in place of a pretrained one."""
+
+Start = Literal["sft", "raw"]
+"""What reinforcement begins with: the chosen checkpoint of the supervised start, or the model as it
+is (UNI-62)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +43,8 @@ class Setup:
     """Settings of the supervised start."""
     rule: SelectionRule = field(default_factory=SelectionRule)
     """How a checkpoint of the supervised start is chosen."""
+    start: Start = "sft"
+    """What reinforcement begins with."""
     limits: Limits = field(default_factory=Limits)
     """Ceilings per event."""
     room: Room = field(default_factory=Room)
@@ -139,15 +145,17 @@ def setup_named(name: str) -> Setup:
     return found
 
 
-def paths(out: Path, method: UniTraining) -> dict[str, Path]:
+def paths(out: Path, method: UniTraining, start: Start = "sft") -> dict[str, Path]:
     """Where a run keeps what: the start for all methods, and a folder for each method.
 
     Args:
         out: the run's folder.
         method: the variant and the schedule.
+        start: what it begins with.
     """
     schedule = method.schedule
-    own = out / f"{method.variant}-{schedule.construction}-{schedule.retrieval}"
+    name = f"{method.variant}-{schedule.construction}-{schedule.retrieval}"
+    own = out / (name if start == "sft" else f"{name}-{start}")
     return {
         "demonstrations": out / "demonstrations.jsonl",
         "base": out / "base",

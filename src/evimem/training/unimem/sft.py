@@ -50,6 +50,7 @@ def sft_config(
         "max_length": sft.max_tokens,
         "save_steps": sft.save_every,
         "save_strategy": "steps",
+        "logging_steps": 1,  # means over several steps would lose those before a restart
         "packing": False,
         "report_to": [],
     }

@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import math
 import random
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,6 +37,7 @@ from evimem.training.configs import UniTraining
 from evimem.training.schedules import Phase
 from evimem.training.stored import Grader, RunAll
 from evimem.training.unimem.crediting import Returns, Row, advantages_of, returns_of, rows_of
+from evimem.training.unimem.graders import Tally
 from evimem.training.unimem.measuring import Outcome, evaluate, figures
 from evimem.training.unimem.rollouts import Room, Sampled, Trajectory
 from evimem.training.unimem.stages import Stage
@@ -184,6 +186,7 @@ class EventGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
             train_dataset=Dataset.from_list(rows),
             **more,
         )
+        self._said = 0
 
     # Sampling
 
@@ -232,6 +235,7 @@ class EventGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
             for at, (place, one) in enumerate(zip(places, ids, strict=False)):
                 given = () if logps is None else tuple(map(float, logps[at]))
                 made[place] = Sampled(ids=tuple(one), logps=given)
+                self._said += len(one)
         return [made[at] for at in range(len(contexts))]
 
     # One iteration
@@ -240,11 +244,15 @@ class EventGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
         """Rollouts of an iteration as a batch of events (the one method of TRL replaced)."""
         places = self._places()
         phase = self.plan.config.schedule.phase(self.iteration)
+        begun, said = time.perf_counter(), self._said
         with self.seeded(self.iteration):
             rollouts = self._rollouts(places, phase)
+        self._metrics["train"]["rollout_time"].append(time.perf_counter() - begun)
+        sampled = sum(self._everywhere(self._said - said))  # shared banks are paid for too
+        self._metrics["train"]["sampled_tokens"].append(float(sampled))
         returns = self._returns(places, rollouts, phase)
         advantages = self._advantages(places, returns)
-        self._note(phase, rollouts, returns, advantages)
+        self._note(phase, places, rollouts, returns, advantages)
         rows = [
             row
             for rollout, own in zip(rollouts, advantages, strict=True)
@@ -292,18 +300,29 @@ class EventGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
         self, places: Sequence[int], rollouts: Sequence[Trajectory], phase: Phase
     ) -> list[Returns]:
         made: dict[int, Returns] = {}
+        tally = Tally(self.plan.grader)
         for at in sorted(set(places)):
             own = [n for n, place in enumerate(places) if place == at]
             scored = returns_of(
                 self.plan.tasks[at],
                 [rollouts[n] for n in own],
-                self.plan.grader,
+                tally,
                 variant=self.plan.variant,
                 phase=phase,
                 run=self.plan.run,
             )
             made.update(zip(own, scored, strict=True))
+        self._note_grades(phase, tally)
         return [made[n] for n in range(len(places))]
+
+    def _note_grades(self, phase: Phase, tally: Tally) -> None:
+        """Calls of the frozen models; in construction all of them score banks by evidence, so the
+        share of right ones is J of what was stored (UNI-70)."""
+        everywhere = self._everywhere((tally.right, tally.asked, tally.calls))
+        right, asked, calls = (sum(one) for one in zip(*everywhere, strict=True))
+        self._metrics["train"]["calls"].append(float(calls))
+        if self.plan.variant.alternates and phase == "construction" and asked:
+            self._metrics["train"]["construction/J"].append(100 * right / asked)
 
     def _advantages(
         self, places: Sequence[int], returns: Sequence[Returns]
@@ -335,12 +354,14 @@ class EventGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
     def _note(
         self,
         phase: Phase,
+        places: Sequence[int],
         rollouts: Sequence[Trajectory],
         returns: Sequence[Returns],
         advantages: Sequence[Mapping[Any, float]],
     ) -> None:
         """Figures of the iteration, under the name of its stage, into TRL's log."""
-        made = self._everywhere(figures(rollouts, returns, advantages))
+        tasks = [self.plan.tasks[at] for at in places]
+        made = self._everywhere(figures(tasks, rollouts, returns, advantages))
         name = phase if self.plan.variant.alternates else "whole"
         for key in made[0]:
             mean = sum(one[key] for one in made) / len(made)

@@ -1,8 +1,10 @@
 """How a selector learns, in NumPy: a supervised start, then GRPO with executed rewards.
 
-One choice is one output and each of its draws one token: advantages are those of Eq. 6 per state,
-and the sum over a state's draws is divided by their number (Eq. 8). Choices are used once, while
-they are on policy, so every ratio is 1 and the clip never binds. The entropy term is Eq. 9's.
+One choice is one output and the level of each option one token: advantages are rewards less their
+mean over a state's choices, and the sum over a state's tokens is divided by their number (Eq. 8).
+Other than in Eq. 6 they are not divided by the group's own deviation (`SelectorTraining.spread`).
+Choices are used once, while they are on policy, so every ratio is 1 and the clip never binds. The
+entropy term is Eq. 9's.
 """
 
 from __future__ import annotations
@@ -14,11 +16,16 @@ import numpy as np
 
 from evimem.errors import UsageError
 from evimem.query.selector.features import NAMES
-from evimem.query.selector.policy import Choice, SelectorPolicy, choice_slope, log_softmax
+from evimem.query.selector.policy import (
+    STRENGTHS,
+    Choice,
+    SelectorPolicy,
+    choice_slope,
+    log_softmax,
+)
 from evimem.query.selector.tensors import FloatArray
-from evimem.training.advantages import group_advantages
-from evimem.training.filtering import Verdict, informative
-from evimem.training.planner.selector_data import Situation
+from evimem.training.filtering import Verdict
+from evimem.training.selector.situations import Situation
 
 __all__ = [
     "Adam",
@@ -37,6 +44,9 @@ __all__ = [
 
 Weights = dict[str, FloatArray]
 
+_SAME = 1e-9
+"""Rewards nearer than this are equal."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectorTraining:
@@ -44,31 +54,34 @@ class SelectorTraining:
 
     seed: int = 0
     """Of the first weights, of sampling and of the order of states."""
-    hidden: int = 0
-    """Units of the hidden layer; 0: a linear policy."""
-    most: int = 4
-    """Queries that are chosen in a round at most."""
+    depths: tuple[int, ...] = (10, 20)
+    """How many of the turns that a choice brings count, one reward for each."""
+    price: float = 0.001
+    """Taken off a reward per unit of strength: what brings nothing is better not asked."""
+    spread: float = 0.25
+    """What differences of rewards are divided by, the same for all states. Divided by each group's
+    own deviation (Eq. 6), the price would rule wherever all choices find the same."""
     start_epochs: int = 30
     """Passes of the supervised start."""
     start_rate: float = 0.02
     """Learning rate of the start."""
-    start_heat: float = 0.1
-    """Rewards are turned into shares of the first draw by exp(margin / heat)."""
+    start_heat: float = 0.03
+    """What an option earns alone is turned into shares of its levels by exp(margin / heat)."""
     group: int = 8
     """G: choices per state."""
-    steps: int = 200
+    steps: int = 600
     """Steps of GRPO."""
     states_per_step: int = 32
     """States, and so groups, per step."""
-    rate: float = 0.005
+    rate: float = 0.03
     """Learning rate of GRPO."""
-    entropy: float = 0.01
+    entropy: float = 0.002
     """eta: weight of the entropy."""
-    decay: float = 0.001
+    decay: float = 0.01
     """Weight decay, of both phases."""
 
     def __post_init__(self) -> None:
-        for name in ("most", "group", "states_per_step"):
+        for name in ("group", "states_per_step"):
             if getattr(self, name) < 1:
                 raise UsageError(f"{name} is {getattr(self, name)!r}: it must be 1 or more")
 
@@ -105,33 +118,20 @@ class Adam:
 def fresh_policy(config: SelectorTraining) -> SelectorPolicy:
     """An untrained policy: small random weights."""
     rng = np.random.default_rng(config.seed)
-    size = len(NAMES)
-    weights: Weights = {"linear": rng.normal(0.0, 0.01, size), "enough": np.zeros(2)}
-    if config.hidden:
-        weights["hidden"] = rng.normal(0.0, size**-0.5, (size, config.hidden))
-        weights["hidden_bias"] = np.zeros(config.hidden)
-        weights["out"] = rng.normal(0.0, 0.01, config.hidden)
-    return SelectorPolicy(weights=weights)
+    size = len(NAMES), len(STRENGTHS) - 1
+    return SelectorPolicy(weights={"linear": rng.normal(0.0, 0.01, size)})
 
 
 def question_only() -> SelectorPolicy:
-    """The policy that chooses nothing: only what always counts is asked, the question where that is
-    all there is."""
-    weights = {"linear": np.zeros(len(NAMES)), "enough": np.array([1e6, 0.0])}
-    return SelectorPolicy(weights=weights)
+    """The policy that chooses nothing: the question alone is asked, in every round."""
+    linear = np.zeros((len(NAMES), len(STRENGTHS) - 1))
+    linear[[name.startswith("any:") for name in NAMES]] = -1e6
+    return SelectorPolicy(weights={"linear": linear})
 
 
-def _slope_of(policy: SelectorPolicy, rows: FloatArray, towards: FloatArray) -> Weights:
-    """Slopes of the weights from those of the scores and of the two numbers of "enough"."""
-    scores = towards[:-2]
-    made: Weights = {"linear": rows.T @ scores, "enough": towards[-2:].copy()}
-    if "hidden" in policy.weights:
-        inner = np.tanh(rows @ policy.weights["hidden"] + policy.weights["hidden_bias"])
-        back = np.outer(scores, policy.weights["out"]) * (1.0 - inner**2)
-        made["out"] = inner.T @ scores
-        made["hidden"] = rows.T @ back
-        made["hidden_bias"] = back.sum(axis=0)
-    return made
+def _slope_of(rows: FloatArray, towards: FloatArray) -> Weights:
+    """Slopes of the weights from those of the scores, shape (N, len(STRENGTHS))."""
+    return {"linear": rows.T @ towards[:, 1:]}
 
 
 def _added(total: Weights, part: Mapping[str, FloatArray], weight: float) -> None:
@@ -142,21 +142,14 @@ def _added(total: Weights, part: Mapping[str, FloatArray], weight: float) -> Non
 # --- the supervised start ---
 
 
-def _shares(margins: Sequence[float], heat: float) -> FloatArray:
-    """Shares of the first draw, "enough" last: it stands for a margin of 0."""
-    return np.exp(log_softmax(np.array([*margins, 0.0]) / heat))
-
-
 def start_loss(policy: SelectorPolicy, rows: FloatArray, shares: FloatArray) -> float:
-    """Cross-entropy of the first draw with the shares, in nats."""
-    logits = np.append(policy.scores(rows), policy.enough(0))
-    return -float(shares @ log_softmax(logits))
+    """Cross-entropy of an option's level with its shares, the mean over the options, in nats."""
+    return -float((shares * log_softmax(policy.scores(rows))).sum(axis=1).mean())
 
 
 def _start_slope(policy: SelectorPolicy, rows: FloatArray, shares: FloatArray) -> Weights:
-    logits = np.append(policy.scores(rows), policy.enough(0))
-    away = shares - np.exp(log_softmax(logits))
-    return _slope_of(policy, rows, np.append(away, 0.0))
+    away = shares - np.exp(log_softmax(policy.scores(rows)))
+    return _slope_of(rows, away / len(rows))
 
 
 def start(
@@ -176,9 +169,9 @@ def start(
     """
     margins = [one.margins() for one in situations]
     kept = [
-        (one.looked.rows, _shares(margin, config.start_heat))
+        (one.looked.rows, np.exp(log_softmax(margin / config.start_heat)))
         for one, margin in zip(situations, margins, strict=True)
-        if any(margin)
+        if margin.any()
     ]
     rng = np.random.default_rng(config.seed)
     adam = Adam(config.start_rate, config.decay)
@@ -225,7 +218,7 @@ class Step:
     reward: float
     """Mean over all choices."""
     entropy: float
-    """Mean per draw, in nats."""
+    """Mean per option, in nats."""
     queries: float
     """Mean queries chosen."""
     flat: float
@@ -237,7 +230,7 @@ def sampled_group(
 ) -> Group:
     """G choices of a state drawn from the policy, and what they earn."""
     scores = policy.scores(situation.looked.rows)
-    drawn = [policy.sample(scores, most=config.most, rng=rng) for _ in range(config.group)]
+    drawn = [policy.sample(scores, rng=rng) for _ in range(config.group)]
     return Group(
         rows=situation.looked.rows,
         choices=tuple(drawn),
@@ -250,22 +243,26 @@ def worth_training(
 ) -> Verdict:
     """Whether a state's choices differ in a way that can be learned from (MERA-57).
 
-    "kept" also needs some difference: where all choices bring the same part, none is better.
+    "kept" where their rewards before the price differ, so that a state whose evidence always comes
+    back, but not always first, is kept: it teaches what pushes evidence down.
     """
     scores = policy.scores(situation.looked.rows)
-    drawn = [policy.sample(scores, most=config.most, rng=rng) for _ in range(config.group)]
-    found = [len(situation.run(one).recovered) for one in drawn]
-    return informative(found, missing=len(situation.state.missing))
+    drawn = [policy.sample(scores, rng=rng) for _ in range(config.group)]
+    found = [situation.found(one) for one in drawn]
+    if max(found) - min(found) > _SAME:
+        return "kept"
+    return "too_easy" if max(found) > 0.0 else "too_hard"
 
 
 def grpo_slope(
-    policy: SelectorPolicy, groups: Sequence[Group], *, entropy: float = 0.0
+    policy: SelectorPolicy, groups: Sequence[Group], *, spread: float, entropy: float = 0.0
 ) -> tuple[Weights, Step]:
     """The slope of the mean over groups of Eq. 8, plus that of the entropy.
 
     Args:
         policy: the policy that drew the choices.
         groups: the groups of one step.
+        spread: what differences of rewards are divided by.
         entropy: eta.
 
     Raises:
@@ -274,23 +271,24 @@ def grpo_slope(
     if not groups:
         raise UsageError("a step needs at least one group")
     total: Weights = {name: np.zeros_like(value) for name, value in policy.weights.items()}
-    spread, draws = 0.0, 0
+    entropies, tokens = 0.0, 0
     for group in groups:
         scores = policy.scores(group.rows)
-        advantages = group_advantages(group.rewards)
-        towards = np.zeros(len(scores) + 2)
-        count = sum(max(1, len(one.draws)) for one in group.choices)
+        mean = float(np.mean(group.rewards))
+        advantages = [(one - mean) / spread for one in group.rewards]
+        towards = np.zeros_like(scores)
+        count = scores.shape[0] * len(group.choices)
         for choice, advantage in zip(group.choices, advantages, strict=True):
-            slope, freer, here = choice_slope(policy, scores, choice)
+            slope, freer, here = choice_slope(scores, choice)
             towards += (advantage * slope + entropy * freer) / count
-            spread += here
-        draws += count
-        _added(total, _slope_of(policy, group.rows, towards), 1.0 / len(groups))
+            entropies += here
+        tokens += count
+        _added(total, _slope_of(group.rows, towards), 1.0 / len(groups))
     choices = [one for group in groups for one in group.choices]
     rewards = [one for group in groups for one in group.rewards]
     return total, Step(
         reward=float(np.mean(rewards)),
-        entropy=spread / draws,
+        entropy=entropies / tokens,
         queries=float(np.mean([len(one.picked) for one in choices])),
         flat=float(np.mean([len(set(group.rewards)) == 1 for group in groups])),
     )
@@ -317,6 +315,6 @@ def grpo(
         many = min(config.states_per_step, len(situations))
         drawn = rng.choice(len(situations), size=many, replace=False)
         groups = [sampled_group(policy, situations[int(n)], config, rng) for n in drawn]
-        slope, step = grpo_slope(policy, groups, entropy=config.entropy)
+        slope, step = grpo_slope(policy, groups, spread=config.spread, entropy=config.entropy)
         policy = SelectorPolicy(weights=adam.step(policy.weights, slope))
         yield policy, step

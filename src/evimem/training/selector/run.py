@@ -7,6 +7,7 @@ choices -> GRPO. Everything runs on the index and the loop that answer questions
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -22,8 +23,8 @@ from evimem.query.selector.policy import Choice, SelectorPolicy
 from evimem.query.selector.proposer import Looked, SelectorProposer
 from evimem.scoring.retrieval import complete_at, gold_ranks, recall_at
 from evimem.training.filtering import Funnel
-from evimem.training.planner.selector_data import Situation, asked, situations_of, to_train_on
-from evimem.training.planner.selector_learning import (
+from evimem.training.rewards import Reward
+from evimem.training.selector.learning import (
     SelectorTraining,
     Step,
     fresh_policy,
@@ -31,7 +32,7 @@ from evimem.training.planner.selector_learning import (
     start,
     worth_training,
 )
-from evimem.training.rewards import Reward
+from evimem.training.selector.situations import Situation, asked, situations_of, to_train_on
 from evimem.training.states import bank_hash
 
 __all__ = ["Found", "TrainedSelector", "collect", "found_by", "train_selector", "with_policy"]
@@ -114,7 +115,7 @@ def collect(
                 continue
             made = situations_of(
                 recipe, view, question, history_id=name, bank=bank, gold=gold, choose=choose,
-                reward=reward,
+                reward=reward, depths=config.depths, price=config.price,
             )  # fmt: skip
             kept.extend(_counted(made, funnel))
         if on_progress is not None:
@@ -125,7 +126,7 @@ def collect(
 def _sampling(
     policy: SelectorPolicy, config: SelectorTraining, rng: np.random.Generator
 ) -> Callable[[Looked], Choice]:
-    return lambda looked: policy.sample(policy.scores(looked.rows), most=config.most, rng=rng)
+    return lambda looked: policy.sample(policy.scores(looked.rows), rng=rng)
 
 
 def _counted(made: Sequence[Situation], funnel: Funnel) -> list[Situation]:
@@ -158,11 +159,11 @@ def train_selector(
     untrained = fresh_policy(config)
     started, losses = start(untrained, situations, config)
     counts = dataclasses.replace(funnel)
-    kept = _informative(started, situations, config, counts)
-    if not kept:
+    if not _informative(started, situations, config, counts):
         raise UsageError(f"no state of {len(situations)} is informative: collect others")
     policy, curve = started, list[Step]()
-    for now, step in grpo(started, kept, config):
+    # Uninformative states are trained on too: there the price teaches not to ask in vain.
+    for now, step in grpo(started, situations, config):
         policy = now
         curve.append(step)
         if on_progress is not None:
@@ -182,17 +183,14 @@ def _informative(
     situations: Sequence[Situation],
     config: SelectorTraining,
     counts: Funnel,
-) -> list[Situation]:
+) -> int:
+    """Counts the states by what can be learned from them; those whose choices differ."""
     rng = np.random.default_rng((config.seed, 3))
-    kept: list[Situation] = []
-    for one in situations:
-        verdict = worth_training(policy, one, config, rng)
-        counts.too_hard += verdict == "too_hard"
-        counts.too_easy += verdict == "too_easy"
-        if verdict == "kept":
-            counts.kept += 1
-            kept.append(one)
-    return kept
+    told = Counter(worth_training(policy, one, config, rng) for one in situations)
+    counts.too_hard += told["too_hard"]
+    counts.too_easy += told["too_easy"]
+    counts.kept += told["kept"]
+    return told["kept"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

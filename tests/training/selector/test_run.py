@@ -11,22 +11,22 @@ from evimem.datasets import Dataset, Gold
 from evimem.errors import UsageError
 from evimem.model.evidence import Question
 from evimem.model.turn import History, Session, Turn
-from evimem.query.lite.packager import LitePackager
+from evimem.query.lite.packager import LitePackager, weighed_scores
 from evimem.query.memory_view import MemoryView
 from evimem.query.parts import Recipe
 from evimem.query.selector.proposer import SelectorProposer
 from evimem.recipes.lite import lite
 from evimem.recipes.lite_trained import lite_trained
-from evimem.training.planner.selector_learning import (
+from evimem.training.rewards import REWARDS, Reward
+from evimem.training.selector.learning import (
     SelectorTraining,
     fresh_policy,
     question_only,
 )
-from evimem.training.planner.selector_run import collect, found_by, train_selector, with_policy
-from evimem.training.rewards import REWARDS, Reward
+from evimem.training.selector.run import collect, found_by, train_selector, with_policy
 
 CONFIG = SelectorTraining(
-    most=2, group=6, steps=25, states_per_step=4, rate=0.05, start_epochs=20, entropy=0.0
+    group=6, steps=40, states_per_step=4, rate=0.05, start_epochs=20, entropy=0.0, depths=(1,)
 )
 REWARD = REWARDS["no-penalties"]
 LINES = (
@@ -81,8 +81,11 @@ def dataset(*names: str) -> Dataset:
 
 
 def recipe() -> Recipe:
-    proposer = SelectorProposer(policy=fresh_policy(CONFIG), base=())
-    return dataclasses.replace(lite(), proposer=proposer, packager=LitePackager(shown=(1, 1)))
+    return dataclasses.replace(
+        lite(),
+        proposer=SelectorProposer(policy=fresh_policy(CONFIG)),
+        packager=LitePackager(shown=(1, 1), scores=weighed_scores),
+    )
 
 
 def test_mera_54_held_out_conversations_are_refused() -> None:

@@ -10,13 +10,16 @@ import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from evimem.datasets import Dataset
 from evimem.errors import UsageError
 from evimem.model.evidence import EvidenceState, Question
 from evimem.query.loop import RunInput, run
 from evimem.query.parts import BankView, Draft, Packager, Proposed, Recipe
-from evimem.query.selector.policy import Choice
+from evimem.query.selector.policy import STRENGTHS, Choice
 from evimem.query.selector.proposer import Looked, SelectorProposer, chosen, look
+from evimem.query.selector.tensors import FloatArray
 from evimem.trace import Trace
 from evimem.training.execution import Executed, execute
 from evimem.training.rewards import Reward, outcome_of
@@ -42,25 +45,53 @@ class Situation:
     """The recipe's."""
     reward: Reward
     """What a choice earns."""
+    depths: tuple[int, ...]
+    """How many of the turns that it brings count, one reward for each: what comes first is worth
+    more, and a choice that pushes evidence down pays for it."""
+    price: float
+    """Taken off a reward per unit of strength."""
     _known: dict[tuple[int, ...], float] = field(default_factory=dict)
 
     def run(self, choice: Choice) -> Executed:
         """Carries a choice out."""
         return execute(self.state, _Chosen(self.looked, choice), self.packager, self.view)
 
-    def earned(self, choice: Choice) -> float:
-        """The reward of a choice; the same one is carried out once."""
-        known = self._known.get(choice.picked)
+    def found(self, choice: Choice) -> float:
+        """The reward of a choice before its price, the mean over the depths; the same choice is
+        carried out once."""
+        known = self._known.get(choice.levels)
         if known is None:
-            outcome = outcome_of(self.state, self.run(choice), length=0)
-            known = self._known[choice.picked] = self.reward(outcome).total
+            ran = self.run(choice)
+            rewards = [
+                self.reward(outcome_of(self.state, _first(ran, depth), length=0)).total
+                for depth in self.depths
+            ]
+            known = self._known[choice.levels] = sum(rewards) / len(rewards)
         return known
 
-    def margins(self) -> list[float]:
-        """What each option alone earns beyond what always counts, in the order of the options."""
-        alone = self.earned(Choice(picked=(), ended=True))
-        options = range(len(self.looked.options))
-        return [self.earned(Choice(picked=(one,), ended=True)) - alone for one in options]
+    def earned(self, choice: Choice) -> float:
+        """The reward of a choice."""
+        strength = sum(STRENGTHS[level] for level in choice.levels)
+        return self.found(choice) - self.price * strength
+
+    def margins(self) -> FloatArray:
+        """What each option alone earns at each level beyond the question alone, shape (options,
+        levels); at level 0 nothing."""
+        size = len(self.looked.options)
+        none = (0,) * size
+        alone = self.earned(Choice(levels=none))
+        made = np.zeros((size, len(STRENGTHS)))
+        for one in range(size):
+            for level in range(1, len(STRENGTHS)):
+                levels = (*none[:one], level, *none[one + 1 :])
+                made[one, level] = self.earned(Choice(levels=levels)) - alone
+        return made
+
+
+def _first(ran: Executed, depth: int) -> Executed:
+    retrieved = ran.retrieved[:depth]
+    recovered = tuple(one for one in ran.recovered if one in retrieved)
+    return dataclasses.replace(ran, retrieved=retrieved, recovered=recovered)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +114,13 @@ class _Recorder:
     choose: Chooser
     """Chooses."""
     proposer: SelectorProposer
-    """The recipe's, which says what is searched and what always counts."""
+    """The recipe's, which says what is searched."""
     kept: list[tuple[EvidenceState, Looked]] = field(default_factory=list)
     """States with their options, in order."""
 
     def propose(self, state: EvidenceState, view: BankView) -> Proposed:
         by = self.proposer
-        looked = look(state, view, space=by.space, k=by.k, base=by.base)
+        looked = look(state, view, space=by.space, k=by.k)
         self.kept.append((state, looked))
         return chosen(looked, self.choose(looked))
 
@@ -127,6 +158,8 @@ def situations_of(
     gold: Sequence[str],
     choose: Chooser,
     reward: Reward,
+    depths: tuple[int, ...],
+    price: float,
 ) -> list[Situation]:
     """The states of one question's trajectory, complete ones too (MERA-55).
 
@@ -139,6 +172,8 @@ def situations_of(
         gold: ids of its gold turns.
         choose: makes the choices of the trajectory.
         reward: what a choice earns.
+        depths: how many of the turns that it brings count, one reward for each.
+        price: taken off a reward per unit of strength.
 
     Raises:
         UsageError: the recipe has no selector.
@@ -159,7 +194,13 @@ def situations_of(
         )
         made.append(
             Situation(
-                state=planner, looked=looked, view=view, packager=recipe.packager, reward=reward
+                state=planner,
+                looked=looked,
+                view=view,
+                packager=recipe.packager,
+                reward=reward,
+                depths=depths,
+                price=price,
             )
         )
     return made
