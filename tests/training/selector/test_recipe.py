@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from evimem.embed.hashing import HashingEmbedder
-from evimem.errors import UsageError
+from evimem.errors import MissingExtra, UsageError
 from evimem.eval.reporting.training_runs import read_runs
 from evimem.interfaces.cli.main import cli
 from evimem.query.selector.policy import load_policy
@@ -57,6 +57,15 @@ def test_the_same_seed_gives_the_same_weights(tmp_path: Path) -> None:
 def test_an_unknown_profile_is_said_before_anything_is_written(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no profile 'large'"):
         train(SelectorSetup(profile="large"), HashingEmbedder(), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_missing_package_is_said_before_the_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(MissingExtra, match=r"evimem\[eval\]"):
+        train(SMALL, HashingEmbedder(), tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 

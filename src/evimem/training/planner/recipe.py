@@ -86,7 +86,7 @@ def train(setup: Setup, parts: Parts, out: Path) -> dict[str, Any]:
         done: dict[str, Any] = json.loads(at["report"].read_text(encoding="utf-8"))
         return done
     if importlib.util.find_spec("scipy") is None:
-        raise missing_extra("an interval of rewards", "eval")
+        raise missing_extra("an interval of rewards", "train")
     _reward(setup, parts, ())  # refused now rather than after the start
     process = PartialState(cpu=bool(setup.trl.get("use_cpu")))
     out.mkdir(parents=True, exist_ok=True)

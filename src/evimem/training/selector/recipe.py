@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import importlib.util
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from evimem.datasets import Dataset, DatasetName
 from evimem.datasets.generated.build import generate
 from evimem.datasets.generated.profiles import profile_named
 from evimem.datasets.splits import load_split
+from evimem.errors import missing_extra
 from evimem.model.evidence import EvidenceState, StopReason
 from evimem.model.turn import History
 from evimem.ports import Embedder
@@ -86,8 +88,11 @@ def train(
 
     Raises:
         UsageError: there is no such profile, or no state is informative.
+        MissingExtra: SciPy is not installed.
         EmbedderError: a turn could not be encoded.
     """
+    if importlib.util.find_spec("scipy") is None:  # said now rather than after the training
+        raise missing_extra("an interval of recall", "eval")
     config = dataclasses.replace(setup.learning, seed=setup.seed)
     data = _answerable(setup, setup.histories, setup.seed)
     reward = reward_named(REWARD)
