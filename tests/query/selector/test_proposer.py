@@ -60,9 +60,9 @@ def test_the_question_always_counts_and_the_strongest_options_follow(view: Memor
     proposed = SelectorProposer(policy=policy).propose(start(), view)
     assert [(step.why, step.weight) for step in proposed.done] == [
         ("the question itself", 1.0),
-        ("by its examples", 2.0),
-        ("by its subject", 1.0),
-        ("by its speaker", 1.0),
+        ("common examples of the kinds that it names", 2.0),
+        ("the question's names and content words", 1.0),
+        ("the question, in what one person said", 1.0),
     ]
     assert proposed.searches == ()
     assert proposed.plan is not None

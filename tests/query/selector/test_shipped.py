@@ -51,7 +51,7 @@ def test_it_asks_more_than_the_question_and_says_which_weights_chose(view: Memor
     trace = ask(view)
     first = trace.rounds[0]
     assert first.searches[0].why == "the question itself"
-    assert "by its examples" in {step.why for step in first.searches}
+    assert "common examples of the kinds that it names" in {step.why for step in first.searches}
     assert all(step.weight > 0 for step in first.searches)
     assert first.plan is not None and first.plan.dropped
     assert trace.versions["selector"] == shipped_policy().metadata["sha256"][:12]

@@ -8,13 +8,14 @@ options not chosen are named in the plan.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from evimem.model.evidence import EvidenceState, Plan
 from evimem.query.parts import BankView, Proposed
 from evimem.query.question import analyse
 from evimem.query.selector.features import Tried, feature_rows
-from evimem.query.selector.options import Option, Space, options
+from evimem.query.selector.options import Option, OptionKind, Space, options
 from evimem.query.selector.policy import STRENGTHS, Choice, SelectorPolicy
 from evimem.query.selector.tensors import FloatArray
 from evimem.trace import SearchStep
@@ -23,6 +24,28 @@ __all__ = ["DEPTH", "Looked", "SelectorProposer", "chosen", "look"]
 
 DEPTH = 150
 """Hits per search of turns, as in `lite`."""
+
+_WHY: Mapping[OptionKind, str] = {
+    "question": "the question itself",
+    "subject": "the question's names and content words",
+    "synonyms": "other names of the kinds that it names",
+    "examples": "common examples of the kinds that it names",
+    "things": "common examples of what is asked for",
+    "doings": "common examples of its other words",
+    "told": "words by which people tell what happened to them",
+    "meaning": "the question, by meaning alone",
+    "own": "as whom it is about would say it",
+    "unexplained": "words that no evidence explains",
+    "focus": "who and what is asked for",
+    "part": "one side of the question",
+    "speaker": "the question, in what one person said",
+    "alike": "the question, moved towards the evidence",
+    "sentence": "a sentence of the evidence",
+    "name": "a name in the evidence",
+    "term": "a word of the evidence",
+    "terms": "names and words of the evidence",
+}
+"""Why an option is searched, as traces say it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,14 +80,10 @@ def look(state: EvidenceState, view: BankView, *, space: Space = "turns", k: int
     analysis = analyse(state.question.text, speakers=view.speakers)
     rows = feature_rows(tried, state, analysis)
     asked, *steps = [
-        SearchStep(request=request, why=_why(one.option), hits=one.hits)
+        SearchStep(request=request, why=_WHY[one.option.kind], hits=one.hits)
         for one, request in zip(tried, requests, strict=True)
     ]
     return Looked(question=asked, steps=tuple(steps), options=made[1:], rows=rows[1:])
-
-
-def _why(option: Option) -> str:
-    return "the question itself" if option.kind == "question" else f"by its {option.kind}"
 
 
 def chosen(looked: Looked, choice: Choice) -> Proposed:
