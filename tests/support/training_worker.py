@@ -203,7 +203,7 @@ def ray(folder: Path) -> None:
     def told(argv: Sequence[str]) -> None:
         recipe(Path(argv[0]))
 
-    train_on_ray(told, [str(folder)], workers=2, gpu=False)
+    train_on_ray(told, [str(folder)], folder, workers=2, gpu=False)
 
 
 MODES: dict[str, Callable[[Path], None]] = {

@@ -27,7 +27,9 @@ from unimem_torch_world import TOKENIZER
 
 from evimem.training.advantages import aligned_advantages, group_advantages
 from evimem.training.objectives import Rollout, mera_gradient, uni_gradient
+from evimem.training.planner import __main__ as planner
 from evimem.training.unimem import __main__ as command
+from evimem.training.unimem import on_ray
 from evimem.training.unimem.metrics import read_metrics
 from evimem.training.unimem.toy import toy_model
 
@@ -226,6 +228,20 @@ def test_the_workers_of_ray_get_the_command_without_what_starts_ray(
     [(setup, out)] = seen
     assert (setup.steps, out) == (3, tmp_path)
     assert scaled == [{"num_workers": 2, "use_gpu": "--ray-gpu" in given}]
+
+
+@pytest.mark.parametrize("typed", [True, False], ids=["typed", "called"])
+def test_the_planner_goes_to_ray_with_its_own_arguments(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, typed: bool
+) -> None:
+    given: list[Any] = []
+    monkeypatch.setattr(on_ray, "train_on_ray", lambda *told, **how: given.append((told, how)))
+    argv = ["--steps", "3", "--ray", "2", "--out", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", ["planner", *argv])
+    planner.main(None if typed else argv)
+    [((main, told, out), how)] = given
+    assert (main, told, out) == (planner.main, None if typed else argv, tmp_path)
+    assert how == {"workers": 2, "gpu": False}
 
 
 def test_the_recipe_runs_in_two_workers_of_ray(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from evimem.query.lite.packager import LitePackager
 from evimem.query.loop import RunInput, run
 from evimem.query.memory_view import MemoryView
 from evimem.query.question import analyse
-from evimem.query.selector.features import NAMES, Tried, feature_rows
+from evimem.query.selector.features import NAMES, feature_rows
 from evimem.query.selector.options import Option
 from evimem.query.selector.policy import STRENGTHS, Choice, SelectorPolicy
 from evimem.query.selector.proposer import SelectorProposer, chosen, look
@@ -71,6 +71,18 @@ def test_the_question_always_counts_and_the_strongest_options_follow(view: Memor
     assert not any("examples" in one for one in proposed.plan.dropped)
 
 
+def test_what_is_not_chosen_is_not_searched(view: MemoryView) -> None:
+    proposed = SelectorProposer(policy=liking(examples=2.0)).propose(start(), view)
+    assert proposed.plan is not None and len(proposed.plan.dropped) > 3
+    assert view.searches == len(proposed.done) == 2
+
+
+def test_a_search_is_carried_out_once(view: MemoryView) -> None:
+    looked = look(start(), view)
+    assert looked.step(0) is looked.step(0)
+    assert view.searches == 2
+
+
 def test_a_policy_that_likes_nothing_asks_the_question_alone(view: MemoryView) -> None:
     proposed = SelectorProposer(policy=liking()).propose(start(), view)
     assert [step.request.text for step in proposed.done] == [ASKED]
@@ -79,7 +91,7 @@ def test_a_policy_that_likes_nothing_asks_the_question_alone(view: MemoryView) -
 def test_every_option_has_a_row_of_finite_bounded_numbers(view: MemoryView) -> None:
     looked = look(start(), view)
     assert looked.rows.shape == (len(looked.options), len(NAMES))
-    assert len(looked.steps) == len(looked.options)
+    assert len(looked.requests) == len(looked.options)
     assert looked.question.request.text == ASKED
     assert np.isfinite(looked.rows).all()
     assert looked.rows.min() >= 0.0 and looked.rows.max() <= 1.0
@@ -111,10 +123,9 @@ def test_a_hit_that_stands_out_makes_sure() -> None:
             Hit(item_id=f"t{n}", kind="turn", score=score, rank=n + 1)
             for n, score in enumerate(scores)
         )
-        tried = Tried(option=Option(kind="question", text="x"), hits=hits)
         asked = analyse(ASKED, speakers=())
-        told = feature_rows([tried], start(), asked)[0]
-        return float(told[NAMES.index("sure:question")])
+        told = feature_rows([Option(kind="told", text="x")], hits, start(), asked)[0]
+        return float(told[NAMES.index("sure:told")])
 
     assert sure(9.0, *[1.0] * 9, 0.0) == pytest.approx(8 / 9), "to the tenth, of the whole range"
     assert sure(9.0, 8.0, 7.0) == 1.0
@@ -128,8 +139,8 @@ def test_a_choice_is_carried_out_by_its_levels(view: MemoryView) -> None:
     proposed = chosen(looked, Choice(levels=tuple(levels)))
     assert proposed.done == (
         looked.question,
-        dataclasses.replace(looked.steps[2], weight=STRENGTHS[2]),
-        dataclasses.replace(looked.steps[0], weight=STRENGTHS[1]),
+        dataclasses.replace(looked.step(2), weight=STRENGTHS[2]),
+        dataclasses.replace(looked.step(0), weight=STRENGTHS[1]),
     )
 
 
@@ -148,7 +159,7 @@ def test_it_runs_in_the_loop_of_lite_and_never_shows_a_turn_twice(view: MemoryVi
         == len(trace.viewed)
         == sum(len(done.candidates) for done in trace.rounds)
     )
-    assert trace.usage.searches == view.searches, "options that were not chosen cost a search too"
+    assert trace.usage.searches == view.searches
 
 
 def test_two_runs_choose_alike(view: MemoryView) -> None:

@@ -8,7 +8,6 @@ real ones worse than these few, which mean the same everywhere.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from evimem.query.question import Analysis, AnswerKind
 from evimem.query.selector.options import KINDS, Option
 from evimem.query.selector.tensors import FloatArray
 
-__all__ = ["NAMES", "Tried", "feature_rows"]
+__all__ = ["NAMES", "feature_rows"]
 
 TOP = 10
 """Hits that the first one is compared with."""
@@ -33,31 +32,24 @@ round; several: 1 if several things are asked for; time: 1 if a time is; sure: h
 question's best hit stands out, 0..1."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tried:
-    """An option with what its search brought."""
-
-    option: Option
-    """The option."""
-    hits: tuple[Hit, ...]
-    """Unseen hits, best first."""
-
-
-def feature_rows(tried: Sequence[Tried], state: EvidenceState, analysis: Analysis) -> FloatArray:
+def feature_rows(
+    options: Sequence[Option], asked: Sequence[Hit], state: EvidenceState, analysis: Analysis
+) -> FloatArray:
     """The numbers of all options of a state.
 
     Args:
-        tried: the options with their hits, the question itself first.
+        options: the options.
+        asked: unseen hits of the question itself, best first.
         state: what is known.
         analysis: the question, taken apart.
 
     Returns:
         Shape (options, len(NAMES)).
     """
-    told = _state(state, analysis, tried[0].hits) if tried else {}
-    rows = [{f"{case}:{one.option.kind}": told[case] for case in _CASES} for one in tried]
+    told = _state(state, analysis, asked)
+    rows = [{f"{case}:{one.kind}": told[case] for case in _CASES} for one in options]
     made = [[row.get(name, 0.0) for name in NAMES] for row in rows]
-    return np.array(made, dtype=np.float64).reshape(len(tried), len(NAMES))
+    return np.array(made, dtype=np.float64).reshape(len(options), len(NAMES))
 
 
 def _state(state: EvidenceState, analysis: Analysis, asked: Sequence[Hit]) -> Mapping[str, float]:

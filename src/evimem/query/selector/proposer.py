@@ -1,20 +1,21 @@
-"""The selector as a proposer: every option is searched, the policy says how much each counts.
+"""The selector as a proposer: the policy says how much each query counts beside the question.
 
-The question itself always counts; a bad choice can displace its hits and never lose them. The
-searches chosen are handed on as carried out already, since what they brought decided the choice;
-options not chosen are named in the plan.
+The question itself is searched first and always counts; a bad choice can displace its hits and
+never lose them. Its hits are part of the choice, so the searches are handed on as carried out
+already; options that were not chosen are not searched, and are named in the plan.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from evimem.model.evidence import EvidenceState, Plan
+from evimem.model.search import SearchRequest
 from evimem.query.parts import BankView, Proposed
 from evimem.query.question import analyse
-from evimem.query.selector.features import Tried, feature_rows
+from evimem.query.selector.features import feature_rows
 from evimem.query.selector.options import Option, OptionKind, Space, options
 from evimem.query.selector.policy import STRENGTHS, Choice, SelectorPolicy
 from evimem.query.selector.tensors import FloatArray
@@ -48,22 +49,41 @@ _WHY: Mapping[OptionKind, str] = {
 """Why an option is searched, as traces say it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Looked:
-    """The options of a state, searched."""
+    """A state's options, ready to be chosen among. A search is carried out once, when needed."""
 
     question: SearchStep
-    """The question itself."""
-    steps: tuple[SearchStep, ...]
-    """One per option."""
+    """The question itself, searched."""
     options: tuple[Option, ...]
     """The options that a choice is made among."""
+    requests: tuple[SearchRequest, ...]
+    """Their searches."""
     rows: FloatArray
     """Their features, shape (options, F)."""
+    view: BankView
+    """The bank that they search."""
+    _steps: dict[int, SearchStep] = field(default_factory=dict)
+
+    def step(self, one: int) -> SearchStep:
+        """The search of an option, with its hits.
+
+        Args:
+            one: its number.
+        """
+        found = self._steps.get(one)
+        if found is None:
+            found = _searched(self.options[one], self.requests[one], self.view)
+            self._steps[one] = found
+        return found
+
+
+def _searched(option: Option, request: SearchRequest, view: BankView) -> SearchStep:
+    return SearchStep(request=request, why=_WHY[option.kind], hits=view.search(request))
 
 
 def look(state: EvidenceState, view: BankView, *, space: Space = "turns", k: int = DEPTH) -> Looked:
-    """Searches the question and every option of a state.
+    """Searches the question of a state and makes its options.
 
     Args:
         state: what is known.
@@ -71,30 +91,27 @@ def look(state: EvidenceState, view: BankView, *, space: Space = "turns", k: int
         space: what is searched.
         k: hits per search.
     """
-    made = options(state, view)
-    requests = [one.request(k=k, seen=state.viewed, space=space) for one in made]
-    tried = [
-        Tried(option=one, hits=view.search(request))
-        for one, request in zip(made, requests, strict=True)
-    ]
+    question, *others = options(state, view)
+    asked = _searched(question, question.request(k=k, seen=state.viewed, space=space), view)
     analysis = analyse(state.question.text, speakers=view.speakers)
-    rows = feature_rows(tried, state, analysis)
-    asked, *steps = [
-        SearchStep(request=request, why=_WHY[one.option.kind], hits=one.hits)
-        for one, request in zip(tried, requests, strict=True)
-    ]
-    return Looked(question=asked, steps=tuple(steps), options=made[1:], rows=rows[1:])
+    return Looked(
+        question=asked,
+        options=tuple(others),
+        requests=tuple(one.request(k=k, seen=state.viewed, space=space) for one in others),
+        rows=feature_rows(others, asked.hits, state, analysis),
+        view=view,
+    )
 
 
 def chosen(looked: Looked, choice: Choice) -> Proposed:
     """What a choice proposes: the question, then the chosen options, strongest first.
 
     Args:
-        looked: the options with their hits.
+        looked: the options.
         choice: a level for each of `looked.options`.
     """
     picked = (
-        dataclasses.replace(looked.steps[one], weight=STRENGTHS[choice.levels[one]])
+        dataclasses.replace(looked.step(one), weight=STRENGTHS[choice.levels[one]])
         for one in choice.picked
     )
     steps = (looked.question, *picked)

@@ -1,6 +1,6 @@
 """The recipe as a command: `python -m evimem.training.planner --setup cpu --out runs/planner`.
 
-Needs the extras `train` and `eval`. The same command runs under torchrun and accelerate; `--ray N`
+Needs the extra `train`. The same command runs under torchrun and accelerate; `--ray N`
 starts it in N workers of Ray Train.
 """
 
@@ -149,8 +149,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     if given.ray:
         from evimem.training.unimem.on_ray import train_on_ray
 
-        rest = [one for one in (argv or ()) if one != "--ray-gpu"]
-        train_on_ray(main, rest, workers=given.ray, gpu=given.ray_gpu)
+        train_on_ray(main, argv, given.out, workers=given.ray, gpu=given.ray_gpu)
         return
     setup = _setup(given)
     report = train(setup, _parts(given, setup), given.out)

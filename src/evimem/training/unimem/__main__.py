@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import logging
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -76,10 +75,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     if given.ray:
         from evimem.training.unimem.on_ray import train_on_ray
 
-        typed = sys.argv[1:] if argv is None else argv
-        # Workers begin in folders of their own.
-        rest = [*(one for one in typed if one != "--ray-gpu"), "--out", str(given.out.resolve())]
-        train_on_ray(main, rest, workers=given.ray, gpu=given.ray_gpu)
+        train_on_ray(main, argv, given.out, workers=given.ray, gpu=given.ray_gpu)
         return
     report = train(_setup(given), _parts(given), given.out)
     logging.getLogger(__name__).info("%s", report)

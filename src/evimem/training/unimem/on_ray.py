@@ -5,20 +5,28 @@ Needs ray[train] besides the extra `train`.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 __all__ = ["train_on_ray"]
 
 
 def train_on_ray(
-    main: Callable[[Sequence[str]], None], argv: Sequence[str], *, workers: int, gpu: bool
+    main: Callable[[Sequence[str]], None],
+    argv: Sequence[str] | None,
+    out: Path,
+    *,
+    workers: int,
+    gpu: bool,
 ) -> Any:
     """Runs a command in every worker. Its folder must be one that all of them reach.
 
     Args:
         main: the command.
-        argv: its arguments; those that start Ray are left out.
+        argv: its arguments, None: those typed; those that start Ray are left out.
+        out: its folder; workers begin in folders of their own, so they are told all of its path.
         workers: how many.
         gpu: whether each needs a GPU.
     """
@@ -26,12 +34,13 @@ def train_on_ray(
     from ray.train.torch import TorchTrainer
 
     kept: list[str] = []
-    words = iter(argv)
+    words = iter(sys.argv[1:] if argv is None else argv)
     for word in words:
         if word == "--ray":
             next(words, None)
-        elif not word.startswith("--ray="):
+        elif word != "--ray-gpu" and not word.startswith("--ray="):
             kept.append(word)
+    kept += ["--out", str(out.resolve())]
     return TorchTrainer(
         lambda config: main(config["argv"]),
         train_loop_config={"argv": kept},
