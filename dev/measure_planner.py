@@ -36,7 +36,7 @@ from evimem.training.planner.gathering import memory_of
 from evimem.training.planner.measuring import Searched, searched
 from evimem.training.planner.offline import Heuristic, offline_recipe
 from evimem.training.planner.setups import Setup, paths, setup_named
-from evimem.training.selector.situations import to_train_on
+from evimem.training.searching import to_train_on
 
 ORDER = ("multi-hop", "open-domain", "temporal", "single-hop")
 """Categories in the order in which questions are taken."""

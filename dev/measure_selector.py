@@ -34,8 +34,8 @@ from evimem.recipes.lite_trained import lite_trained, shipped_policy
 from evimem.scoring.retrieval import FloatArray, complete_at, gold_ranks, recall_at
 from evimem.scoring.stats import paired_bootstrap
 from evimem.trace import Round
+from evimem.training.searching import asked
 from evimem.training.selector.learning import SelectorTraining, fresh_policy, question_only
-from evimem.training.selector.situations import asked
 
 VIEWED = (20, 40)
 SEVERAL = ("multi-hop", "multi-session")

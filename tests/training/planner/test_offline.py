@@ -23,10 +23,10 @@ from evimem.training.planner.offline import (
     Heuristic,
     RuleGate,
     RuleOpener,
-    asked,
     offline_recipe,
     turn_facts,
 )
+from evimem.training.searching import asked
 
 
 def read_once(model: ChatModel) -> ChatModel:

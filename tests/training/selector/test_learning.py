@@ -23,6 +23,7 @@ from evimem.query.selector.proposer import Looked, SelectorProposer
 from evimem.recipes.lite import lite
 from evimem.training.objectives import Rollout, mera_gradient, mera_objective
 from evimem.training.rewards import REWARDS, Reward
+from evimem.training.searching import asked
 from evimem.training.selector.learning import (
     Adam,
     Group,
@@ -34,7 +35,7 @@ from evimem.training.selector.learning import (
     start,
     worth_training,
 )
-from evimem.training.selector.situations import Situation, asked, situations_of
+from evimem.training.selector.situations import Situation, situations_of
 
 SMALL = SelectorTraining(group=6, steps=60, states_per_step=4, rate=0.05, entropy=0.0, depths=(1,))
 REWARD = REWARDS["no-penalties"]

@@ -22,13 +22,12 @@ from evimem.training.execution import Reading, with_facts
 from evimem.training.filtering import Funnel, validated
 from evimem.training.planner.offline import (
     Heuristic,
-    asked,
     offline_recipe,
     turn_facts,
     updater_of,
 )
 from evimem.training.planner.rows import written_plan
-from evimem.training.selector.situations import to_train_on
+from evimem.training.searching import asked, to_train_on
 from evimem.training.states import PlannerState, Trajectory, bank_hash, states_of
 
 __all__ = ["HARD", "DrawnPlan", "Gathered", "Memory", "gather", "memory_of", "spread"]

@@ -14,8 +14,8 @@ from evimem.model.evidence import Question
 from evimem.query.parts import BankView, Recipe
 from evimem.scoring.stats import Comparison, paired_bootstrap
 from evimem.training.execution import Trials, view_of
-from evimem.training.planner.offline import asked
 from evimem.training.planner.rows import PlanFor, PlannerReward, messages
+from evimem.training.searching import asked
 from evimem.training.states import PlannerState
 
 __all__ = [

@@ -27,24 +27,24 @@ from evimem.model.item import Item
 from evimem.model.turn import History
 from evimem.query.graph import seed_graph
 from evimem.query.lite.assessor import LiteAssessor
-from evimem.query.loop import RunInput, grown, run
+from evimem.query.loop import grown
 from evimem.query.mera.opener import DatedOpener
 from evimem.query.mera.records import ParentTurnFacts, record
 from evimem.query.mera.state import with_graph
-from evimem.query.parts import BankView, Draft, Opened, Proposed, Proposer, Recipe, Updater
+from evimem.query.parts import BankView, Opened, Proposed, Proposer, Recipe, Updater
 from evimem.query.question import analyse
 from evimem.recipes.mera import MeraConfig, planner_of
 from evimem.recipes.rebuilt import SILENT
-from evimem.trace import Round, Trace
+from evimem.trace import Round
 from evimem.training.execution import Reading, said_by
 from evimem.training.planner.rows import heuristic_plan
+from evimem.training.searching import Unanswered
 from evimem.training.states import PlannerState
 
 __all__ = [
     "Heuristic",
     "RuleGate",
     "RuleOpener",
-    "asked",
     "offline_recipe",
     "turn_facts",
     "updater_of",
@@ -167,14 +167,6 @@ class Heuristic:
 
 
 @dataclass(frozen=True, slots=True)
-class _Unanswered:
-    """An answerer for searches whose answer nobody reads."""
-
-    def answer(self, state: EvidenceState, view: BankView) -> Draft:
-        return Draft(text="", status="not_in_memory", support=())
-
-
-@dataclass(frozen=True, slots=True)
 class _Ceiling:
     """Goes on up to the ceiling of rounds, also after a plan that could not be used."""
 
@@ -200,7 +192,7 @@ def offline_recipe(config: MeraConfig, planner: Proposer, *, rounds: int = ROUND
         assessor=RuleGate(),
         updater=updater_of(config),
         stop=_Ceiling(),
-        answerer=_Unanswered(),
+        answerer=Unanswered(),
         max_rounds=rounds,
         round_tokens=config.round_tokens,
     )
@@ -209,9 +201,3 @@ def offline_recipe(config: MeraConfig, planner: Proposer, *, rounds: int = ROUND
 def updater_of(config: MeraConfig) -> Updater:
     """How a round changes the state of a config's searches."""
     return with_graph if config.graph else grown
-
-
-def asked(recipe: Recipe, view: BankView, question: Question) -> Trace:
-    """A question carried through the loop of a recipe, without an answer."""
-    given = RunInput(question=question, bank="train", trace_id="train", created_at="")
-    return run(recipe, view, given, seconds=lambda: 0.0)

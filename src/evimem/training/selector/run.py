@@ -24,6 +24,7 @@ from evimem.query.selector.proposer import Looked, SelectorProposer
 from evimem.scoring.retrieval import complete_at, gold_ranks, recall_at
 from evimem.training.filtering import Funnel
 from evimem.training.rewards import Reward
+from evimem.training.searching import asked, to_train_on
 from evimem.training.selector.learning import (
     SelectorTraining,
     Step,
@@ -32,7 +33,7 @@ from evimem.training.selector.learning import (
     start,
     worth_training,
 )
-from evimem.training.selector.situations import Situation, asked, situations_of, to_train_on
+from evimem.training.selector.situations import Situation, situations_of
 from evimem.training.states import bank_hash
 
 __all__ = ["Found", "TrainedSelector", "collect", "found_by", "train_selector", "with_policy"]

@@ -7,25 +7,23 @@ choices are carried out by its packager on the same hits (MERA-64).
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from evimem.datasets import Dataset
 from evimem.errors import UsageError
 from evimem.model.evidence import EvidenceState, Question
-from evimem.query.loop import RunInput, run
-from evimem.query.parts import BankView, Draft, Packager, Proposed, Recipe
+from evimem.query.parts import BankView, Packager, Proposed, Recipe
 from evimem.query.selector.policy import STRENGTHS, Choice
 from evimem.query.selector.proposer import Looked, SelectorProposer, chosen, look
 from evimem.query.selector.tensors import FloatArray
-from evimem.trace import Trace
 from evimem.training.execution import Executed, execute
 from evimem.training.rewards import Reward, outcome_of
-from evimem.training.states import PlannerState, gold_turns
+from evimem.training.searching import asked
+from evimem.training.states import PlannerState
 
-__all__ = ["Chooser", "Situation", "asked", "situations_of", "to_train_on"]
+__all__ = ["Chooser", "Situation", "situations_of"]
 
 Chooser = Callable[[Looked], Choice]
 """Chooses among the options of a state."""
@@ -123,29 +121,6 @@ class _Recorder:
         looked = look(state, view, space=by.space, k=by.k)
         self.kept.append((state, looked))
         return chosen(looked, self.choose(looked))
-
-
-@dataclass(frozen=True, slots=True)
-class _Silent:
-    """An answerer for trajectories whose answer nobody reads."""
-
-    def answer(self, state: EvidenceState, view: BankView) -> Draft:
-        return Draft(text="", status="not_in_memory", support=())
-
-
-def asked(recipe: Recipe, view: BankView, question: Question) -> Trace:
-    """A question carried through the loop of a recipe, without an answer."""
-    given = RunInput(question=question, bank="train", trace_id="train", created_at="")
-    return run(dataclasses.replace(recipe, answerer=_Silent()), view, given, seconds=lambda: 0.0)
-
-
-def to_train_on(dataset: Dataset) -> Iterator[tuple[Question, tuple[str, ...]]]:
-    """The answerable questions with gold turns in their conversation, and these turns' ids."""
-    for question in dataset.questions:
-        gold = dataset.gold[question.question_id]
-        turns = gold_turns(gold, dataset.histories[gold.history_id])
-        if gold.answerable and turns:
-            yield question, turns
 
 
 def situations_of(
