@@ -221,7 +221,13 @@ def main(argv: Sequence[str]) -> None:
     for mode in modes.split(","):
         MODES[mode](Path(folder))
     if torch.distributed.is_initialized() and torch.distributed.is_torchelastic_launched():
+        torch.distributed.barrier()
         torch.distributed.destroy_process_group()
+        # A thread of gloo may still run while Python takes the process down, which aborts it now
+        # and then. What the tests read is on the disk by here; a failure has raised before.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
 
 
 if __name__ == "__main__":
