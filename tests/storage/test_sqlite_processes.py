@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import threading
 import time
@@ -107,6 +108,45 @@ def test_processes_that_make_the_same_file_at_once_all_succeed(
         with store.read("default") as reader:
             assert reader.stats().turns == 4
         assert store.check() == []
+
+
+def _after_look(
+    monkeypatch: pytest.MonkeyPatch, path: Path, number: int, act: Callable[[], None]
+) -> None:
+    """Let `act` happen right after this process looks at the bank's files the `number`th time."""
+    look, looks = Path.stat, itertools.count(1)
+
+    def stat(self: Path, **options: Any) -> Any:
+        try:
+            return look(self, **options)
+        finally:
+            if self.name.startswith(path.name) and next(looks) == number:
+                act()
+
+    monkeypatch.setattr(Path, "stat", stat)
+
+
+@pytest.mark.parametrize("look", range(1, 7))
+def test_a_bank_that_another_makes_while_this_process_looks_is_not_taken_for_a_cut_one(
+    open_store: Opener, path: Path, make: Any, monkeypatch: pytest.MonkeyPatch, look: int
+) -> None:
+    path.parent.mkdir()
+    path.touch(mode=0o600)
+    theirs = []
+
+    def make_it() -> None:
+        theirs.append(open_store())
+        with theirs[0].write("default") as writer:
+            writer.put([make.turn("theirs")])
+
+    _after_look(monkeypatch, path, look, make_it)
+    store = open_store()
+    monkeypatch.undo()
+    with store.write("default") as writer:
+        writer.put([make.turn("ours", index=1)])
+    with store.read("default") as reader:
+        assert reader.stats().turns == len(theirs) + 1
+    assert store.check() == []
 
 
 def test_a_lock_held_too_long_is_an_error_that_says_so_and_waiting_is_enough_otherwise(

@@ -281,15 +281,29 @@ def _look(path: Path, *, create: bool) -> None:
         create_file(path)
     elif not path.exists():
         raise NotFound(f"there is no file {str(path)!r}: check the path, or import something first")
-    if path.stat().st_size == 1:  # the engine takes one byte for none and would write over it
+    if _size(path) == 1:  # the engine takes one byte for none and would write over it
         raise NotABank(f"{str(path)!r} is not an evimem bank but one byte: name another file")
-    log = path.with_name(path.name + "-wal")
-    if path.stat().st_size == 0 and log.exists() and log.stat().st_size:
+    log = _log(path)
+    # The log first: one that holds something belongs to a file that did before it, whatever other
+    # processes do between the two looks. The other way round, a bank in the making looks cut.
+    if _size(log) and _size(path) == 0:
         # The engine would take the file for new and throw the log away.
         raise BankCorrupt(
             f"{str(path)!r} is empty and its log {log.name!r} is not: the file was cut; nothing "
             "was changed; keep both and restore a backup"
         )
+
+
+def _log(path: Path) -> Path:
+    return path.with_name(path.name + "-wal")
+
+
+def _size(path: Path) -> int:
+    """Bytes of a file; 0 where there is none: the last process to close takes the log away."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 def _prepare(
@@ -328,8 +342,7 @@ def _prepare(
 
 def _prepare_immutable(path: Path, error: StorageError, *, busy_timeout_s: float) -> Access:
     """Last resort: the folder allows no side files, and there are none to be read."""
-    log = path.with_name(path.name + "-wal")
-    if not path.exists() or (log.exists() and log.stat().st_size):
+    if not path.exists() or _size(_log(path)):
         raise error
     with translated(path):
         connection = open_connection(
