@@ -114,10 +114,10 @@ def test_odd_characters_are_no_words(text: str) -> None:
 
 
 def test_a_word_of_a_megabyte_is_one_token() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     assert len(analyze("x" * 1_000_000).tokens) == 1
     assert len(analyze("中" * 100_000).tokens) == 99_999
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
 
 
 def test_mera_5_keywords_and_topics_of_an_item_are_searched_and_its_text_alone_has_traits() -> None:

@@ -57,7 +57,7 @@ def test_pairs_do_not_reach_over_a_function_word() -> None:
 
 
 def test_only_the_first_words_of_an_endless_question_are_read() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     query = make_query(" ".join(f"w{n}" for n in range(100_000)))
     assert len(query.terms) == MAX_QUERY_WORDS
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5

@@ -505,9 +505,9 @@ def test_a_hostile_text_is_scanned_in_linear_time() -> None:
         "the " * 20_000,
         "yesterday " * 20_000,
     ):
-        began = time.perf_counter()
+        began = time.process_time()
         find(text, THURSDAY)
-        assert time.perf_counter() - began < 3
+        assert time.process_time() - began < 3
 
 
 def test_a_short_turn_takes_a_fraction_of_a_millisecond() -> None:
@@ -520,9 +520,9 @@ def test_a_short_turn_takes_a_fraction_of_a_millisecond() -> None:
 
 
 def _seconds(text: str) -> float:
-    began = time.perf_counter()
+    began = time.process_time()
     find(text, THURSDAY)
-    return time.perf_counter() - began
+    return time.process_time() - began
 
 
 def test_no_rule_name_is_left_without_a_letter() -> None:

@@ -345,9 +345,9 @@ def test_qem_15_fuzz_any_text_gets_a_verdict_within_bounds(quote: str, body: str
 def _best_of(quote: str, body: str) -> float:
     times = []
     for _ in range(5):
-        begin = time.perf_counter()
+        begin = time.process_time()
         match(quote, body)
-        times.append(time.perf_counter() - begin)
+        times.append(time.process_time() - begin)
     return min(times)
 
 
@@ -376,6 +376,6 @@ def test_qem_15_thirty_words_against_fifty_thousand_characters_take_milliseconds
     ],
 )
 def test_qem_15_hostile_texts_stay_bounded(quote: str, body: str) -> None:
-    begin = time.perf_counter()
+    begin = time.process_time()
     match(quote, body)
-    assert time.perf_counter() - begin < 1.5
+    assert time.process_time() - begin < 1.5

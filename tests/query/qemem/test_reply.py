@@ -183,8 +183,8 @@ def test_qem_28_an_answer_with_a_no_in_it_is_no_refusal(answer: str) -> None:
     "text", ["no " * 20_000, "not in the " * 9000, "n't" * 30_000, "<think>" * 9000, "*_ " * 30_000]
 )
 def test_hostile_replies_are_read_in_no_time(text: str) -> None:
-    begun = time.perf_counter()
+    begun = time.process_time()
     declines(text)
     final_answer(text)
     final_answer(f"FINAL ANSWER: {text}")
-    assert time.perf_counter() - begun < 1
+    assert time.process_time() - begun < 1

@@ -53,6 +53,6 @@ def test_qem_14_case_and_layout_do_not_matter() -> None:
 
 
 def test_qem_14_a_relation_of_any_length_is_read_in_no_time() -> None:
-    begin = time.perf_counter()
+    begin = time.process_time()
     assert normalise_role("not " * 100_000) == "other"
-    assert time.perf_counter() - begin < 0.5
+    assert time.process_time() - begin < 0.5
