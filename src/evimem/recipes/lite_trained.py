@@ -17,10 +17,12 @@ from evimem.query.selector.policy import SelectorPolicy, load_policy
 from evimem.query.selector.proposer import SelectorProposer
 from evimem.recipes.lite import lite
 
-__all__ = ["MAX_ROUNDS", "SHOWN", "WEIGHTS", "lite_trained", "shipped_policy"]
+__all__ = ["KEPT", "MAX_ROUNDS", "SHOWN", "WEIGHTS", "lite_trained", "shipped_policy"]
 
 SHOWN = (20,)
 """Candidates shown in each round."""
+KEPT = 5
+"""The question's own best hits that a round shows first, whatever was chosen beside it."""
 MAX_ROUNDS = 6
 """Ceiling of rounds: 120 turns viewed, as with `lite`."""
 WEIGHTS = "selector.safetensors"
@@ -52,7 +54,7 @@ def lite_trained(policy: SelectorPolicy | None = None) -> Recipe:
         lite(),
         name="lite-trained",
         proposer=SelectorProposer(policy=policy),
-        packager=LitePackager(shown=SHOWN, scores=weighed_scores),
+        packager=LitePackager(shown=SHOWN, scores=weighed_scores, kept=KEPT),
         max_rounds=MAX_ROUNDS,
         versions=(("selector", policy.metadata.get("sha256", "unsaved")[:12]),),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from evimem.model.evidence import EvidenceState, Question
-from evimem.model.search import Hit, SearchRequest
+from evimem.model.search import Hit, Origin, SearchRequest
 from evimem.query.lite.packager import (
     NEIGHBOUR_PENALTY,
     PAYLOAD_CHARS,
@@ -19,12 +19,14 @@ from evimem.query.memory_view import MemoryView
 from evimem.trace import SearchStep
 
 
-def step(scores: dict[str, float], *, words: bool = False, text: str = "q") -> SearchStep:
+def step(
+    scores: dict[str, float], *, words: bool = False, text: str = "q", origin: Origin = "plan"
+) -> SearchStep:
     hits = [
         Hit(item_id=one, kind="turn", score=score, rank=rank)
         for rank, (one, score) in enumerate(scores.items(), start=1)
     ]
-    request = SearchRequest(text=text, ranker="bm25" if words else "fusion")
+    request = SearchRequest(text=text, ranker="bm25" if words else "fusion", origin=origin)
     return SearchStep(request=request, why="test", hits=tuple(hits))
 
 
@@ -58,6 +60,23 @@ def test_a_neighbour_of_a_chosen_turn_gives_way_to_another_session(talk: Any) ->
     steps = [step({"t1-0": 3.0, "t1-1": close, "t2-0": 2.0})]
     shown = LitePackager().package(steps, state(), view)
     assert [c.item_id for c in shown] == ["t1-0", "t2-0", "t1-1"]
+
+
+def test_the_first_hits_of_the_question_stay_whatever_the_other_searches_find(talk: Any) -> None:
+    view = MemoryView(talk("\n".join(f"Ana: word{n}" for n in range(40))))
+    own = {"gone": 9.0, "t1-10": 3.0, "t1-0": 2.9, "t1-20": 2.0, "t1-30": 1.0}
+    found = enumerate((5, 7, 9, 20, 0, 13, 15))
+    other = {f"t1-{n}": 9.0 - place for place, n in found}
+    steps = [step(own, origin="question"), step(other), step(other)]
+
+    def shown(kept: int, *viewed: str) -> list[str]:
+        packager = LitePackager(shown=(4,), kept=kept)
+        return [one.item_id for one in packager.package(steps, state(*viewed), view)]
+
+    assert shown(0) == ["t1-5", "t1-7", "t1-9", "t1-20"]
+    assert shown(3) == ["t1-10", "t1-0", "t1-5", "t1-7"], "a hit that is gone leaves no hole"
+    assert shown(3, "t1-10", "gone") == ["t1-0", "t1-20", "t1-30", "t1-5"], "the next unseen ones"
+    assert shown(9)[:4] == ["t1-10", "t1-0", "t1-20", "t1-30"], "no more than are shown"
 
 
 def test_each_round_shows_its_number_of_candidates_with_rank_round_and_query(talk: Any) -> None:

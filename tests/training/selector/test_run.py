@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
 import pytest
 
 from evimem.datasets import Dataset, Gold
@@ -21,6 +22,8 @@ from evimem.training.rewards import REWARDS, Reward
 from evimem.training.selector.learning import (
     SelectorTraining,
     fresh_policy,
+    grpo,
+    mean_policy,
     question_only,
 )
 from evimem.training.selector.run import collect, found_by, train_selector, with_policy
@@ -135,6 +138,20 @@ def test_a_whole_run_beats_its_start_and_the_question_alone_on_a_new_conversatio
         with_policy(recipe(), trained.policy), fresh, views, turns=1, questions=fresh.questions[:1]
     )
     assert [one.question_id for one in some] == ["c#open"]
+
+
+def test_the_policy_is_the_mean_of_the_later_half_of_the_steps() -> None:
+    assert isinstance(REWARD, Reward)
+    kept, funnel = collect([dataset("a")], recipe(), MemoryView, CONFIG, REWARD)
+    config = dataclasses.replace(CONFIG, steps=5)
+    trained = train_selector(kept, funnel, config)
+    steps = [policy.weights["linear"] for policy, _ in grpo(trained.started, kept, config)]
+    assert trained.policy.weights["linear"] == pytest.approx(sum(steps[2:]) / 3)
+    assert not np.allclose(steps[2], steps[4]), "the steps differ"
+    none = train_selector(kept, funnel, dataclasses.replace(CONFIG, steps=0))
+    assert np.array_equal(none.policy.weights["linear"], none.started.weights["linear"])
+    with pytest.raises(UsageError, match="no policy"):
+        mean_policy([])
 
 
 def test_states_that_teach_nothing_end_in_an_error_that_says_so() -> None:

@@ -52,6 +52,9 @@ class LitePackager:
         default_factory=lambda: fused_scores
     )
     """Fuses the searches of a round into one score per hit."""
+    kept: int = 0
+    """Unseen hits of the question's own search that come first whatever else was searched: many
+    other searches together may not push out what the question finds by itself."""
 
     def package(
         self, steps: Sequence[SearchStep], state: EvidenceState, view: BankView
@@ -60,10 +63,12 @@ class LitePackager:
         scores = self.scores(steps)
         for seen in state.viewed:
             scores.pop(seen, None)
-        pool = sorted(scores, key=lambda one: -scores[one])[:POOL]
+        own = _own(steps, scores, self.kept)
+        best = sorted(scores, key=lambda one: -scores[one])
+        pool = list(dict.fromkeys((*own, *best)))[:POOL]
         entries = {entry_id(entry): entry for entry in view.get(pool)}
         shown = self.shown[min(state.round, len(self.shown) - 1)]
-        chosen = _choose(entries, scores, shown)
+        chosen = _choose(entries, scores, shown, first=[one for one in own if one in entries])
         brought = _brought_by(steps)
         analysis = analyse(state.question.text, speakers=view.speakers)
         weights = rarity(analysis.keys, [entries[one].body for one in chosen])
@@ -137,6 +142,12 @@ def weighed_scores(steps: Sequence[SearchStep]) -> dict[str, float]:
     return fused
 
 
+def _own(steps: Sequence[SearchStep], unseen: Mapping[str, float], count: int) -> list[str]:
+    """The best unseen hits of the question's own search."""
+    asked = (step for step in steps if step.request.origin == "question")
+    return [hit.item_id for step in asked for hit in step.hits if hit.item_id in unseen][:count]
+
+
 def _brought_by(steps: Sequence[SearchStep]) -> dict[str, str]:
     """The query that brought each hit first."""
     brought: dict[str, str] = {}
@@ -147,16 +158,20 @@ def _brought_by(steps: Sequence[SearchStep]) -> dict[str, str]:
 
 
 def _choose(
-    entries: Mapping[str, Turn | Item], scores: Mapping[str, float], count: int
+    entries: Mapping[str, Turn | Item],
+    scores: Mapping[str, float],
+    count: int,
+    *,
+    first: Sequence[str] = (),
 ) -> list[str]:
-    """Greedy choice by score, the neighbours of what is chosen lowered."""
+    """Some first, then greedy choice by score, the neighbours of what is chosen lowered."""
     names = list(entries)
     place = {one: n for n, one in enumerate(names)}
     value = np.array([scores[one] for one in names])
     beside = _beside(entries)
     chosen: list[str] = []
-    for _ in range(min(count, len(names))):
-        best = names[int(np.argmax(value))]
+    for n in range(min(count, len(names))):
+        best = first[n] if n < len(first) else names[int(np.argmax(value))]
         value[place[best]] = -np.inf
         chosen.append(best)
         for one in beside[best]:

@@ -35,6 +35,7 @@ __all__ = [
     "fresh_policy",
     "grpo",
     "grpo_slope",
+    "mean_policy",
     "question_only",
     "sampled_group",
     "start",
@@ -127,6 +128,20 @@ def question_only() -> SelectorPolicy:
     linear = np.zeros((len(NAMES), len(STRENGTHS) - 1))
     linear[[name.startswith("any:") for name in NAMES]] = -1e6
     return SelectorPolicy(weights={"linear": linear})
+
+
+def mean_policy(policies: Sequence[SelectorPolicy]) -> SelectorPolicy:
+    """The policy of the mean weights.
+
+    Raises:
+        UsageError: there is none.
+    """
+    if not policies:
+        raise UsageError("there is no policy to take the mean of")
+    names = policies[0].weights
+    return SelectorPolicy(
+        weights={name: np.mean([one.weights[name] for one in policies], axis=0) for name in names}
+    )
 
 
 def _slope_of(rows: FloatArray, towards: FloatArray) -> Weights:

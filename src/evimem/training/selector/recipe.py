@@ -29,7 +29,7 @@ from evimem.query.lite.packager import LitePackager, weighed_scores
 from evimem.query.memory_view import MemoryView
 from evimem.query.parts import BankView, Recipe
 from evimem.query.selector.policy import SelectorPolicy
-from evimem.recipes.lite_trained import lite_trained
+from evimem.recipes.lite_trained import KEPT, lite_trained
 from evimem.scoring.stats import paired_bootstrap
 from evimem.trace import Round
 from evimem.training.rewards import Reward, reward_named
@@ -157,7 +157,7 @@ def _exploring(config: SelectorTraining) -> Recipe:
     """The recipe whose trajectories give the states."""
     return dataclasses.replace(
         lite_trained(fresh_policy(config)),
-        packager=LitePackager(shown=SHOWN, scores=weighed_scores),
+        packager=LitePackager(shown=SHOWN, scores=weighed_scores, kept=KEPT),
         stop=_Going(),
         max_rounds=len(SHOWN),
     )

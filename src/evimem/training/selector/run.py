@@ -30,6 +30,7 @@ from evimem.training.selector.learning import (
     Step,
     fresh_policy,
     grpo,
+    mean_policy,
     start,
     worth_training,
 )
@@ -54,7 +55,7 @@ class TrainedSelector:
     started: SelectorPolicy
     """After the supervised start."""
     policy: SelectorPolicy
-    """At the end."""
+    """At the end: the mean weights over the later half of the steps."""
     funnel: Funnel
     """States, from collected to kept."""
     losses: tuple[float, ...]
@@ -162,17 +163,18 @@ def train_selector(
     counts = dataclasses.replace(funnel)
     if not _informative(started, situations, config, counts):
         raise UsageError(f"no state of {len(situations)} is informative: collect others")
-    policy, curve = started, list[Step]()
+    policies, curve = list[SelectorPolicy](), list[Step]()
     # Uninformative states are trained on too: there the price teaches not to ask in vain.
     for now, step in grpo(started, situations, config):
-        policy = now
+        policies.append(now)
         curve.append(step)
         if on_progress is not None:
             on_progress("steps", len(curve), config.steps)
     return TrainedSelector(
         untrained=untrained,
         started=started,
-        policy=policy,
+        # One step's sampling moves single weights about: the mean of the later half does not.
+        policy=mean_policy(policies[len(policies) // 2 :] or [started]),
         funnel=counts,
         losses=tuple(losses),
         curve=tuple(curve),
