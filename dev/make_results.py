@@ -94,8 +94,8 @@ TRAINED = """
 ## Trained policies
 
 - [The selector of `lite-trained`](training-selector.md#what-was-measured): on the same eight LoCoMo conversations as above,
-  multi-hop complete@20 50.2 against 41.8 of one search (+8.4 [3.3, 13.0]) and 46.4 of `lite`; over all questions recall@20 88.0
-  against 87.2 (+0.8 [-0.1, 1.8]). Trained on generated conversations only.
+  multi-hop complete@20 50.2 against 41.8 of one search (+8.4 [3.3, 13.0]) and 46.4 of `lite`; over all questions recall@20 88.3
+  against 87.2 (+1.1 [0.2, 2.0]). Trained on generated conversations only.
 - [MERA's planner as a model of 135 million parameters](training-planner.md#what-was-measured), before and after training.
 - [Uni-Mem's methods M0 to M4](results/unimem-toy.md) at toy size, over seeds.
 
