@@ -138,7 +138,8 @@ class Checkpoint:
     bundled: int
     """Bundled finishes of the first run."""
     f1: float | None = None
-    """Token F1 in percent: shown, and not decided by."""
+    """Token F1 in percent, mean over the answers of all stochastic runs: shown, and not decided by.
+    None where the grader gives no answers in words."""
     gap: float | None = None
     """pass@k - pass@1 before rounding; None: of the figures given."""
 

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from evimem.datasets import Dataset
 from evimem.manager.bank import RecordBank, index_of
@@ -20,10 +20,13 @@ from evimem.model.records import Record
 from evimem.scoring.text import normalise_answer
 
 __all__ = [
+    "Asking",
     "CountedGrader",
     "Grader",
     "RunAll",
     "TrainingQuestion",
+    "WordedGrader",
+    "asking",
     "stored_score",
     "stored_scores",
     "training_questions",
@@ -53,6 +56,29 @@ class Grader(Protocol):
     def __call__(self, question: TrainingQuestion, records: Sequence[Record]) -> bool:
         """True if the answer from these records is judged correct."""
         ...
+
+
+@runtime_checkable
+class WordedGrader(Protocol):
+    """A grader that gives answers in words, and knows how near the gold answer they came."""
+
+    def __call__(self, question: TrainingQuestion, records: Sequence[Record]) -> bool:
+        """True if the answer from these records is judged correct."""
+        ...
+
+    def f1(self, question: TrainingQuestion, records: Sequence[Record]) -> float | None:
+        """Token F1 of the answer that was given from these records, 0 to 1; None if it was not
+        asked for yet, or has no words. Asks nothing."""
+        ...
+
+
+Asking = tuple[str, tuple[tuple[str, datetime | None], ...]]
+"""What an answer depends on."""
+
+
+def asking(question: TrainingQuestion, records: Sequence[Record]) -> Asking:
+    """What the answer to a question depends on: equal for equal words of equal dates in order."""
+    return question.question_id, tuple((one.content, one.observed_at) for one in records)
 
 
 RunAll = Callable[[Callable[[TrainingQuestion], bool], Iterable[TrainingQuestion]], Iterable[bool]]
@@ -137,7 +163,7 @@ class CountedGrader:
             grader: what is asked; deterministic for the same question and records.
         """
         self._grader = grader
-        self._known: dict[tuple[str, tuple[tuple[str, datetime | None], ...]], bool] = {}
+        self._known: dict[Asking, bool] = {}
         self._lock = threading.Lock()
         self.calls = 0
         """Calls of the grader so far."""
@@ -146,8 +172,7 @@ class CountedGrader:
 
     def __call__(self, question: TrainingQuestion, records: Sequence[Record]) -> bool:
         """True if the answer from these records is judged correct."""
-        shown = tuple((one.content, one.observed_at) for one in records)
-        key = (question.question_id, shown)
+        key = asking(question, records)
         with self._lock:
             self.asked += 1
             known = self._known.get(key)
@@ -158,3 +183,9 @@ class CountedGrader:
         with self._lock:
             self._known[key] = score
         return score
+
+    def f1(self, question: TrainingQuestion, records: Sequence[Record]) -> float | None:
+        """Token F1 of the answer that was given from these records, 0 to 1; None where the grader
+        has no answers in words."""
+        grader = self._grader
+        return grader.f1(question, records) if isinstance(grader, WordedGrader) else None

@@ -65,6 +65,22 @@ def test_replies_that_cannot_be_read_are_wrong_and_counted() -> None:
     assert (made.unusable, other.unusable) == (1, 1)
 
 
+def test_uni_55_f1_of_an_answer_is_of_its_words_and_known_once_it_was_given() -> None:
+    made, answer, judge = grader(lambda _: "ANSWER: the dog Rex", lambda _: "WRONG")
+    counted = CountedGrader(made)
+    assert counted.f1(QUESTION, [REX]) is None, "not asked for yet"
+    assert not counted(QUESTION, [REX])
+    # "dog rex" without its article, and "rex": precision 1/2, recall 1
+    assert counted.f1(QUESTION, [REX]) == 2 / 3
+    assert made.f1(QUESTION, []) is None, "of these records only"
+    assert (len(answer.requests), len(judge.requests)) == (1, 1)
+    unread, _, _ = grader(lambda _: "ANSWER:", lambda _: "CORRECT")
+    unread(QUESTION, [REX])
+    assert unread.f1(QUESTION, [REX]) == 0.0
+    plain = CountedGrader(words_grader)
+    assert plain(QUESTION, [REX]) and plain.f1(QUESTION, [REX]) is None
+
+
 def test_the_ceiling_of_the_answer_prompt_is_that_of_answering_in_use() -> None:
     answer = ScriptedModel(lambda _: "ANSWER: Rex")
     made = ModelGrader(

@@ -15,8 +15,8 @@ from evimem.errors import UsageError
 from evimem.training.unimem.__main__ import main
 from evimem.training.unimem.data import named_parts, toy_parts
 from evimem.training.unimem.metrics import read_metrics
-from evimem.training.unimem.recipe import train
-from evimem.training.unimem.setups import SETUPS, paths, setup_named
+from evimem.training.unimem.recipe import Parts, train
+from evimem.training.unimem.setups import SETUPS, Setup, paths, setup_named
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -62,6 +62,8 @@ def test_the_command_runs_two_steps_of_every_trainer(tmp_path: Path) -> None:
     )  # fmt: skip
     report = train(small, few, tmp_path)
     assert report.steps == 2 and report.start.startswith("checkpoint-")
+    choice = json.loads(paths(tmp_path, small.train)["choice"].read_text(encoding="utf-8"))
+    assert {row["f1"] for row in choice["rows"]} == {None}, "records as found are no words"
     built, found = read_metrics(paths(tmp_path, small.train)["metrics"])
     assert built["sampled_tokens"] == 2 * built["construction/tokens"], "two rollouts"
     assert found["sampled_tokens"] > 2 * found["retrieval/tokens"], "and the bank that they share"
@@ -106,6 +108,23 @@ def test_the_longer_toy_has_as_many_facts_in_fewer_conversations() -> None:
         assert {len(task.questions) for task in two} == {12}
     assert short.test == toy_parts(5).test, "one test for all seeds"
     assert short.tasks != toy_parts(5).tasks
+
+
+def test_the_world_whose_facts_change_gets_a_model_with_its_words(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    given: list[tuple[Setup, Parts]] = []
+    monkeypatch.setattr(
+        "evimem.training.unimem.__main__.train",
+        lambda setup, parts, out: given.append((setup, parts)),
+    )
+    for data, more in (("toy-changing", ()), ("toy", ()), ("toy-changing", ("--model", "own"))):
+        main(["--data", data, "--out", str(tmp_path), *more])
+    assert [setup.model for setup, _ in given] == ["toy-changing", "toy", "own"]
+    changing, plain = given[0][1], given[1][1]
+    assert {len(task.questions) for task in changing.tasks} == {12}
+    assert changing.test == toy_parts(5, facts=8, changes=4).test, "one test for all seeds"
+    assert plain == dataclasses.replace(toy_parts(0), teacher=plain.teacher)
 
 
 def test_setups_parts_and_arguments_that_do_not_exist_are_named(tmp_path: Path) -> None:

@@ -14,12 +14,15 @@ import torch
 from transformers import TrainerCallback
 from unimem_torch_world import TOKENIZER, Scripted, plan, trainer
 
+from evimem.llm.scripted import ScriptedModel
 from evimem.manager.lite import LitePolicy
+from evimem.model.chat import ChatRequest
 from evimem.training.schedules import Schedule
-from evimem.training.selection import ToolForm, partial_entropy
-from evimem.training.stored import words_grader
+from evimem.training.selection import Checkpoint, ToolForm, partial_entropy
+from evimem.training.stored import CountedGrader, Grader, words_grader
 from evimem.training.unimem import choosing
 from evimem.training.unimem.demonstrations import examples, record
+from evimem.training.unimem.graders import ModelGrader
 from evimem.training.unimem.measuring import Outcome
 from evimem.training.unimem.policy import top_logps
 from evimem.training.unimem.stages import Stage
@@ -154,11 +157,13 @@ def test_uni_55_form_and_bundled_finishes_are_those_of_the_first_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rows = ((1, 0, 0, 1), (1, 0, 1, 0), (1, 0, 0, 0))
+    near = ((1.0, 0.5, 0.0, 0.0), (1.0, 1.0, 0.0, 0.0), (0.5, 0.0, 0.0, 0.0))
     runs = iter(
         Outcome(
             right=dict(zip("abcd", map(bool, row), strict=True)),
             form=ToolForm(well_formed=19 - n, responses=20, bundled=7 * n + 2),
             records=0,
+            f1=dict(zip("abcd", near[n], strict=True)),
         )
         for n, row in enumerate(rows)
     )
@@ -176,4 +181,35 @@ def test_uni_55_form_and_bundled_finishes_are_those_of_the_first_run(
     assert (found.tool_format, found.bundled) == (95.0, 2)
     assert found.pass_1 == pytest.approx(100 * 5 / 12) and found.pass_k == 75.0
     assert found.gap == pytest.approx(75 - 100 * 5 / 12)
+    assert found.f1 == pytest.approx(100 * (1.5 + 2 + 0.5) / 12)
     assert found.entropy == pytest.approx(partial_entropy(top_logps(model, held_out)))
+
+
+def test_uni_55_f1_is_of_the_answers_in_words_of_all_runs_and_costs_no_call() -> None:
+    [task] = toy_tasks(1, seed=4, facts=2)
+    first, second = task.questions
+    wording = ChatWording(TOKENIZER, system=SYSTEM)
+    shown = record(LitePolicy(), task, name="lite/1", limits=LIMITS)
+    held_out = examples([shown], wording, max_tokens=500)[0][:1]
+
+    def checkpoint(grader: Grader) -> Checkpoint:
+        stage = Stage(wording=wording, generate=Scripted(share=1.0), limits=LIMITS)
+        found, _ = choosing.measured(
+            "1", toy_model(TOKENIZER, width=16), stage, [task], grader=grader, held_out=held_out
+        )
+        return found
+
+    def answer(request: ChatRequest) -> str:
+        asked = request.messages[-1].text
+        return f"ANSWER: {first.answer} of old" if first.text in asked else "ANSWER: nobody"
+
+    answers, judge = ScriptedModel(answer), ScriptedModel(lambda _: "CORRECT")
+    counted = CountedGrader(ModelGrader(answer=answers, judge=judge))
+    worded = checkpoint(counted)
+    # One of three words is the one of the gold answer: 2 * (1/3) * 1 / (1/3 + 1) = 1/2; then 0.
+    assert worded.f1 == pytest.approx(100 * (0.5 + 0.0) / 2)
+    assert worded.pass_1 == 100.0, "the judge's word is another matter"
+    assert (counted.asked, counted.calls, len(answers.requests)) == (6, 2, 2), "three runs alike"
+    assert second.text not in first.text
+    assert checkpoint(CountedGrader(words_grader)).f1 is None
+    assert checkpoint(words_grader).f1 is None

@@ -17,12 +17,12 @@ import torch
 from evimem.training.schedules import Schedule
 from evimem.training.unimem.data import generated_parts, named_parts, toy_parts
 from evimem.training.unimem.recipe import Parts, train
-from evimem.training.unimem.setups import SETUPS, Setup, setup_named
+from evimem.training.unimem.setups import SETUPS, TOY, TOY_CHANGING, Setup, setup_named
 
 __all__ = ["main"]
 
-_TOYS = {"toy": 4, "toy-long": 12}
-"""Toy worlds, with the facts of a conversation."""
+_TOYS = {"toy": (4, 0), "toy-long": (12, 0), TOY_CHANGING: (8, 4)}
+"""Toy worlds: facts of a conversation, and how many of them change."""
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -30,7 +30,9 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     told.add_argument("--setup", default="cpu", choices=sorted(SETUPS))
     told.add_argument("--out", type=Path, required=True, help="folder of the run")
     told.add_argument(
-        "--data", default="toy", help="toy, toy-long, or a profile of generated conversations"
+        "--data",
+        default="toy",
+        help="toy, toy-long, toy-changing, or a profile of generated conversations",
     )
     told.add_argument("--parts", default="", help="module:function that gives Parts, instead")
     told.add_argument("--model", default="", help="path or name of another model")
@@ -50,10 +52,12 @@ def _setup(given: argparse.Namespace) -> Setup:
     method = dataclasses.replace(setup.train, **train_changes)
     if given.schedule:
         method = dataclasses.replace(method, schedule=Schedule.parse(given.schedule))
+    # The toy that is made from scratch must know the words of its world.
+    toy = setup.model == TOY and given.data == TOY_CHANGING and not given.parts
     return dataclasses.replace(
         setup,
         train=method,
-        model=given.model or setup.model,
+        model=given.model or (TOY_CHANGING if toy else setup.model),
         start=given.start or setup.start,
         steps=given.steps or setup.steps,
         seed=setup.seed + given.seed,
@@ -64,7 +68,8 @@ def _parts(given: argparse.Namespace) -> Parts:
     if given.parts:
         return named_parts(given.parts)
     if given.data in _TOYS:
-        return toy_parts(given.seed, facts=_TOYS[given.data])
+        facts, changes = _TOYS[given.data]
+        return toy_parts(given.seed, facts=facts, changes=changes)
     return generated_parts(given.data, given.seed)
 
 

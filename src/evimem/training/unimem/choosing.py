@@ -72,8 +72,15 @@ def measured(
         gap=answers.gap,
         entropy=partial_entropy(top_logps(model, held_out)),
         bundled=outcomes[0].form.bundled,
+        f1=_f1(outcomes),
     )
     return found, answers
+
+
+def _f1(outcomes: Sequence[Outcome]) -> float | None:
+    """Mean token F1 of all answers of all runs, in percent; None where answers have no words."""
+    values = [value for one in outcomes for value in one.f1.values()]
+    return 100 * sum(values) / len(values) if values else None
 
 
 def choose(

@@ -10,7 +10,7 @@ from evimem.errors import UsageError
 from evimem.manager.lite import LitePolicy
 from evimem.training.stored import words_grader
 from evimem.training.unimem.recipe import Parts
-from evimem.training.unimem.tasks import tasks_of
+from evimem.training.unimem.tasks import Task, tasks_of
 from evimem.training.unimem.toy_world import Careless, toy_tasks
 
 __all__ = ["generated_parts", "named_parts", "toy_parts"]
@@ -21,22 +21,28 @@ and one that no training takes."""
 _ANSWERS, _JUDGE = "records as found", "gold words in one record"
 
 
-def toy_parts(seed: int = 0, *, facts: int = 4) -> Parts:
+def toy_parts(seed: int = 0, *, facts: int = 4, changes: int = 0) -> Parts:
     """The toy world with its careless teacher, which leaves half of the questions to be learned
     from rewards.
 
     Args:
         seed: of what is shown, trained on and validated on, and of the teacher.
-        facts: facts and questions of a conversation; of longer ones there are fewer.
+        facts: facts of a conversation; of longer ones there are fewer.
+        changes: how many of them change.
     """
+
+    def some(questions: int, seed: int) -> list[Task]:
+        count = questions // (facts + changes)
+        return toy_tasks(count, seed=seed, facts=facts, changes=changes)
+
     return Parts(
-        shown=toy_tasks(240 // facts, seed=100 + seed, facts=facts),
-        tasks=toy_tasks(96 // facts, seed=200 + seed, facts=facts),
-        validation=toy_tasks(64 // facts, seed=300 + seed, facts=facts),
+        shown=some(240, 100 + seed),
+        tasks=some(96, 200 + seed),
+        validation=some(64, 300 + seed),
         teacher=Careless(random.Random(seed)),
         teacher_name="careless lite/1",
         grader=words_grader,
-        test=toy_tasks(128 // facts, seed=_TEST, facts=facts),
+        test=some(128, _TEST),
         answers=_ANSWERS,
         judge=_JUDGE,
     )

@@ -18,7 +18,15 @@ from evimem.model.evidence import Candidate, EvidenceState, Question
 from evimem.model.records import Record
 from evimem.ports import ChatModel
 from evimem.query.calls import ask_in_words
-from evimem.training.stored import CountedGrader, Grader, RunAll, TrainingQuestion
+from evimem.scoring.text import token_f1
+from evimem.training.stored import (
+    Asking,
+    CountedGrader,
+    Grader,
+    RunAll,
+    TrainingQuestion,
+    asking,
+)
 
 __all__ = ["ModelGrader", "Tally", "pooled"]
 
@@ -38,6 +46,7 @@ class ModelGrader:
     unusable: int = 0
     """Answers and labels that could not be read so far; they count as wrong."""
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _f1: dict[Asking, float] = field(default_factory=dict, repr=False)
 
     def __call__(self, question: TrainingQuestion, records: Sequence[Record]) -> bool:
         """True if the answer from these records is judged correct.
@@ -48,6 +57,8 @@ class ModelGrader:
         """
         said = ask_in_words(self.answer, self.prompt.request(_state(question, records)))
         text = "" if said.problem else answering.final_answer(said.raw)
+        with self._lock:
+            self._f1[asking(question, records)] = token_f1(text, question.answer)
         if not text:
             return self._wrong()
         request = judging.render(
@@ -56,6 +67,12 @@ class ModelGrader:
         verdict = ask_in_words(self.judge, request)
         label = None if verdict.problem else judging.read_label(verdict.raw)
         return self._wrong() if label is None else label == "CORRECT"
+
+    def f1(self, question: TrainingQuestion, records: Sequence[Record]) -> float | None:
+        """Token F1 of the answer that was given from these records, 0 to 1, whatever the judge
+        made of it; 0 if it could not be read, None if it was not asked for yet (UNI-55)."""
+        with self._lock:
+            return self._f1.get(asking(question, records))
 
     def _wrong(self) -> bool:
         with self._lock:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from evimem.model.records import Record
 from evimem.training.selection import ToolForm, tool_form
-from evimem.training.stored import Grader, RunAll, TrainingQuestion
+from evimem.training.stored import Grader, RunAll, TrainingQuestion, WordedGrader
 from evimem.training.unimem.crediting import WHOLE, Returns
 from evimem.training.unimem.rollouts import Trajectory
 from evimem.training.unimem.stages import Stage
@@ -87,6 +87,9 @@ class Outcome:
     """Records that were left in the banks."""
     evidence: Evidence = Evidence()
     """What became of the questions' evidence."""
+    f1: Mapping[str, float] = field(default_factory=dict)
+    """By question id: token F1 of the answer, 0 to 1; empty where the grader has no answers in
+    words."""
 
     @property
     def j(self) -> float:
@@ -105,6 +108,7 @@ class Outcome:
             ),
             records=sum(one.records for one in parts),
             evidence=Evidence.joined(one.evidence for one in parts),
+            f1={key: value for one in parts for key, value in one.f1.items()},
         )
 
 
@@ -119,15 +123,32 @@ def evaluate(tasks: Sequence[Task], stage: Stage, grader: Grader, *, run: RunAll
     """
     rolled = stage.whole(tasks)
     right: dict[str, bool] = {}
+    f1: dict[str, float] = {}
     for task, one in zip(tasks, rolled, strict=True):
         labels = run(_graded(grader, one.found), task.questions)
         right.update(zip((q.question_id for q in task.questions), labels, strict=True))
+        f1.update(_worded(grader, one.found, task.questions))
     return Outcome(
         right=right,
         form=tool_form(segment.trace for one in rolled for segment in one.segments),
         records=sum(len(one.bank.records()) for one in rolled),
         evidence=Evidence.joined(map(evidence_of, tasks, rolled)),
+        f1=f1,
     )
+
+
+def _worded(
+    grader: Grader,
+    found: Mapping[str, tuple[Record, ...]],
+    questions: Sequence[TrainingQuestion],
+) -> Iterator[tuple[str, float]]:
+    """Token F1 of answers that the grader gave, where they are in words."""
+    if not isinstance(grader, WordedGrader):
+        return
+    for one in questions:
+        value = grader.f1(one, found.get(one.question_id, ()))
+        if value is not None:
+            yield one.question_id, value
 
 
 def _graded(
@@ -172,4 +193,5 @@ def figures(
         "cut": float(sum(one.cut for one in segments)),
         "unread": float(sum(one.unread for one in trajectories)),
         "records": sum(len(one.bank.records()) for one in trajectories) / max(len(trajectories), 1),
+        "changed": sum(one.kind != "create" for s in segments for one in s.trace.ops) / events,
     }

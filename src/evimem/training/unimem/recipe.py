@@ -40,7 +40,7 @@ from evimem.training.unimem.graders import pooled
 from evimem.training.unimem.measuring import Outcome, evaluate
 from evimem.training.unimem.metrics import JsonLines, Validation, reporters
 from evimem.training.unimem.policy import Sampler
-from evimem.training.unimem.setups import TOY, Setup, paths
+from evimem.training.unimem.setups import TOY, TOY_CHANGING, Setup, paths
 from evimem.training.unimem.sft import sft_config, sft_trainer
 from evimem.training.unimem.stages import Stage
 from evimem.training.unimem.tasks import Task, costs
@@ -232,11 +232,11 @@ def _told(setup: Setup, parts: Parts) -> None:
 
 def _base(setup: Setup, path: Path) -> str:
     """The model before any training; the toy is made and saved first."""
-    if setup.model != TOY:
+    if setup.model not in (TOY, TOY_CHANGING):
         return setup.model
     process = PartialState()
     if process.is_main_process and not path.exists():
-        tokenizer = toy_tokenizer()
+        tokenizer = toy_tokenizer(changing=setup.model == TOY_CHANGING)
         toy_model(tokenizer, seed=setup.seed).save_pretrained(path)
         tokenizer.save_pretrained(path)
     process.wait_for_everyone()

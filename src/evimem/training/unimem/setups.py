@@ -19,10 +19,12 @@ from evimem.training.selection import SelectionRule
 from evimem.training.unimem.rollouts import Room
 from evimem.training.unimem.toy_world import LIMITS, SYSTEM
 
-__all__ = ["SETUPS", "TOY", "Setup", "Start", "paths", "setup_named"]
+__all__ = ["SETUPS", "TOY", "TOY_CHANGING", "Setup", "Start", "paths", "setup_named"]
 
 TOY = "toy"
 """The model that is made from scratch in place of a pretrained one."""
+TOY_CHANGING = "toy-changing"
+"""The same with the words of the world whose facts change."""
 
 Start = Literal["sft", "raw"]
 """What reinforcement begins with: the chosen checkpoint of the supervised start, or the model as it
@@ -36,7 +38,7 @@ class Setup:
     name: str
     """Its name."""
     model: str
-    """Path or name of the policy's model; `TOY` for the toy."""
+    """Path or name of the policy's model; `TOY` or `TOY_CHANGING` for a toy."""
     train: UniTraining = field(default_factory=UniTraining)
     """Settings of the reinforcement."""
     sft: SftTraining = field(default_factory=SftTraining)

@@ -17,7 +17,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from evimem.manager.prompts.observe import observe
 from evimem.training.unimem.tasks import Task, asked
-from evimem.training.unimem.toy_world import NAMES, PEOPLE, SYSTEM, THINGS, toy_tasks
+from evimem.training.unimem.toy_world import COLOURS, NAMES, PEOPLE, SYSTEM, THINGS, toy_tasks
 
 __all__ = ["toy_model", "toy_tokenizer"]
 
@@ -35,6 +35,12 @@ _CALLS = (
 )
 """What stands around the words of calls and results: one token each, so that a call has as many
 tokens as it says something."""
+_UPDATES = (
+    '<tool_call>{"name": "update_memory", "arguments": {"memory_id": "',
+    '", "content": "',
+    '", "event": "UPDATE"}\n</tool_response>',
+)
+"""The same for updates, where facts change."""
 _PIECE = r" ?\w+|[^\w\s]|\s"
 _TEMPLATE = (
     "{% for m in messages %}<|{{ m['role'] }}|>{{ m['content'] }}<|end|>{% endfor %}"
@@ -43,17 +49,24 @@ _TEMPLATE = (
 _SPECIAL = ("<|pad|>", "<|end|>", "<|unknown|>", "<|system|>", "<|user|>", "<|assistant|>")
 
 
-def toy_tokenizer() -> Any:
+def toy_tokenizer(*, changing: bool = False) -> Any:
     """A tokenizer whose tokens are whole words and whole forms of calls; decoding gives back the
-    text that was encoded."""
-    tasks = toy_tasks(60, seed=0)
-    forms = sorted({*_CALLS, *_frames(tasks)}, key=len, reverse=True)
+    text that was encoded.
+
+    Args:
+        changing: True for the world whose facts change; it has more words, so models of one are
+            none of the other.
+    """
+    tasks = toy_tasks(60, seed=0, facts=8, changes=4) if changing else toy_tasks(60, seed=0)
+    calls = (*_CALLS, *_UPDATES) if changing else _CALLS
+    forms = sorted({*calls, *_frames(tasks)}, key=len, reverse=True)
     pattern = "|".join([*(re.escape(one) for one in forms), _PIECE])
     words = " ".join([SYSTEM, *PEOPLE, *THINGS, *NAMES])
     texts = [words, *(f"{word}" for word in (*PEOPLE, *THINGS, *NAMES)), _WORDS]
     texts += [one.text for task in tasks for one in task.questions]
     texts += [turn.text for task in tasks for event in task.events for turn in event.turns]
-    texts += [f"m{n}" for n in range(1, 13)]
+    texts += [*COLOURS, "the"] if changing else []
+    texts += [f"m{n}" for n in range(1, 25 if changing else 13)]
     pieces = dict.fromkeys(piece for text in texts for piece in re.findall(_PIECE, text))
     vocabulary = {one: n for n, one in enumerate([*_SPECIAL, *forms, *pieces])}
     made = Tokenizer(models.WordLevel(vocabulary, unk_token="<|unknown|>"))

@@ -3,32 +3,41 @@
 One fact an event ("My dog is called Rex."), one question a fact. The teacher is the manager without
 a model; a careless one forgets names and searches beside the point in a known share of events, so a
 policy that imitates it has something left to learn from rewards.
+
+Facts may change. Things have a colour then, which stays, and some are told again with another name
+("Actually, my red dog is called Pip."): the record of the first telling is updated. The newest name
+is asked for, and its evidence is the event of the change; so is the colour, whose evidence is the
+first telling. The event of the change decides whether the record still tells that colour, and only
+lineage gives it a share in that question.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from evimem.errors import UsageError
 from evimem.manager.agent import Policy
 from evimem.manager.environment import Limits
 from evimem.manager.events import Construction, Event
 from evimem.manager.lite import LitePolicy
-from evimem.manager.tools import CREATE, SEARCH
+from evimem.manager.tools import CREATE, SEARCH, UPDATE
 from evimem.model.chat import ToolCall
 from evimem.model.tools import Said, ToolStep
-from evimem.model.turn import Turn
+from evimem.model.turn import JsonValue, Turn
 from evimem.training.stored import TrainingQuestion
 from evimem.training.unimem.tasks import Task
 
-__all__ = ["LIMITS", "NAMES", "PEOPLE", "SYSTEM", "THINGS", "Careless", "toy_tasks"]
+__all__ = ["COLOURS", "LIMITS", "NAMES", "PEOPLE", "SYSTEM", "THINGS", "Careless", "toy_tasks"]
 
 PEOPLE = ("Ana", "Bo")
 THINGS = ("dog", "cat", "boat", "bike", "farm", "band")
 NAMES = ("Rex", "Pip", "Max", "Zoe", "Lux", "Kit", "Uma", "Ivo")
+COLOURS = ("red", "blue", "pink", "green")
+"""Of things whose names change."""
 SYSTEM = "Keep memories."
 """System message of the toy: the real one has more words than its contexts."""
 LIMITS = Limits(searches=2, responses=4, construction_k=1, retrieval_k=1)
@@ -39,16 +48,29 @@ _BESIDE = "weather"
 """What a careless search looks for."""
 
 
-def toy_tasks(count: int, *, seed: int, facts: int = 4) -> list[Task]:
+def toy_tasks(count: int, *, seed: int, facts: int = 4, changes: int = 0) -> list[Task]:
     """Conversations of a few facts, each asked for once; a line of small talk comes between.
 
     Args:
         count: how many.
         seed: of what is said; equal seeds give equal tasks.
         facts: facts of each, at most one per person and thing.
+        changes: how many of them are told again with another name; the colours of these are asked
+            for too. 0: things have no colours.
+
+    Raises:
+        UsageError: more facts are to change than there are.
     """
+    if not 0 <= changes <= facts:
+        raise UsageError(f"{changes!r} of {facts!r} facts cannot change: give 0 to {facts!r}")
     draw = random.Random(seed)
+    if changes:
+        return [_changing(f"toy-{seed}-{n}", draw, facts, changes) for n in range(count)]
     return [_task(f"toy-{seed}-{n}", draw, facts) for n in range(count)]
+
+
+_Line = tuple[str, str]
+"""Who says what."""
 
 
 def _task(name: str, draw: random.Random, facts: int) -> Task:
@@ -58,7 +80,46 @@ def _task(name: str, draw: random.Random, facts: int) -> Task:
         (person, f"My {thing} is called {word}.")
         for (person, thing), word in zip(owned, named, strict=True)
     ]
+    asked = [
+        (_named(person, thing), word, line)
+        for (person, thing), word, line in zip(owned, named, lines, strict=True)
+    ]
     lines.insert(facts // 2, (draw.choice(PEOPLE), "Hello there!"))
+    return _conversation(name, lines, asked)
+
+
+def _changing(name: str, draw: random.Random, facts: int, changes: int) -> Task:
+    """The first `changes` facts are told again somewhere among the others, with another name."""
+    owned = draw.sample([(person, thing) for person in PEOPLE for thing in THINGS], facts)
+    lines: list[_Line] = []
+    again: list[_Line] = []
+    asked: list[tuple[str, str, _Line]] = []
+    kept: list[tuple[str, str, _Line]] = []
+    for person, thing in owned:
+        colour, word = draw.choice(COLOURS), draw.choice(NAMES)
+        newest = told = (person, f"My {colour} {thing} is called {word}.")
+        lines.append(told)
+        if len(again) < changes:
+            word = draw.choice([one for one in NAMES if one != word])
+            newest = (person, f"Actually, my {colour} {thing} is called {word}.")
+            again.append(newest)
+            kept.append((f"What is the colour of {person}'s {thing}?", colour, told))
+        asked.append((_named(person, thing), word, newest))
+    later = [*lines[changes:], *again]
+    draw.shuffle(later)
+    lines = [*lines[:changes], *later]
+    lines.insert(len(lines) // 2, (draw.choice(PEOPLE), "Hello there!"))
+    return _conversation(name, lines, [*asked, *kept])
+
+
+def _named(person: str, thing: str) -> str:
+    return f"What is {person}'s {thing} called?"
+
+
+def _conversation(
+    name: str, lines: Sequence[_Line], asked: Sequence[tuple[str, str, _Line]]
+) -> Task:
+    """An event a line, and questions: words, answer, and the line that holds it."""
     events = tuple(_event(n, *line) for n, line in enumerate(lines, start=1))
     place = {(event.turns[0].speaker, event.turns[0].text): event.index for event in events}
     return Task(
@@ -66,12 +127,9 @@ def _task(name: str, draw: random.Random, facts: int) -> Task:
         events=events,
         questions=tuple(
             TrainingQuestion(
-                question_id=f"{name}#{n}",
-                text=f"What is {person}'s {thing} called?",
-                answer=word,
-                chunks=(place[person, f"My {thing} is called {word}."],),
+                question_id=f"{name}#{n}", text=text, answer=answer, chunks=(place[line],)
             )
-            for n, ((person, thing), word) in enumerate(zip(owned, named, strict=True))
+            for n, (text, answer, line) in enumerate(asked)
         ),
     )
 
@@ -103,14 +161,32 @@ class Careless:
         said = self.policy.respond(event, observation, steps)
         if not self._wrong:
             return said
-        return dataclasses.replace(said, calls=tuple(_spoilt(event, one) for one in said.calls))
+        calls = tuple(_spoilt(event, one, self.draw) for one in said.calls)
+        return dataclasses.replace(said, calls=calls)
 
 
-def _spoilt(event: Event, call: ToolCall) -> ToolCall:
+def _spoilt(event: Event, call: ToolCall, draw: random.Random) -> ToolCall:
     arguments = call.arguments if isinstance(call.arguments, dict) else {}
+    if call.name == UPDATE:
+        return _misdone(call, arguments, draw)
     if isinstance(event, Construction) and call.name == CREATE:
         kept = str(arguments["content"]).partition(" is ")[0]
         return dataclasses.replace(call, arguments={"content": f"{kept}."})
     if not isinstance(event, Construction) and call.name == SEARCH:
         return dataclasses.replace(call, arguments={"query": _BESIDE})
     return call
+
+
+def _misdone(call: ToolCall, arguments: Mapping[str, JsonValue], draw: random.Random) -> ToolCall:
+    """An update without the name, or without the colour, or beside the record in place of in it;
+    each as often."""
+    words = str(arguments["content"])
+    way = draw.randrange(3)
+    if way == 0:
+        kept = words.partition(" is ")[0]
+        return dataclasses.replace(call, arguments={**arguments, "content": f"{kept}."})
+    if way == 1:
+        owner, _, rest = words.partition(" ")
+        other = f"{owner} {rest.partition(' ')[2]}"
+        return dataclasses.replace(call, arguments={**arguments, "content": other})
+    return dataclasses.replace(call, name=CREATE, arguments={"content": words})
