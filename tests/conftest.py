@@ -257,7 +257,11 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(404 if page is None else 200, body, {})
 
     def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        size = int(self.headers["Content-Length"])
+        sent = self.rfile.read(size)
+        if len(sent) < size:
+            raise ConnectionAbortedError("the client went away in the middle of a request")
+        body = json.loads(sent)
         dialect = next((d for end, d in _PATHS.items() if self.path.endswith(end)), None)
         if dialect is None:
             if self.path in self.server.owner.pages:

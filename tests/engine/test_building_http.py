@@ -47,25 +47,45 @@ def fill(memory: Memory, turns: int, *, session: str = "s1") -> list[str]:
     return list(memory.add(lines, session_id=session).stored)
 
 
+class Kill:
+    """Kills a worker from within a script of the server, which gives no further reply before the
+    worker is gone: on a busy machine it would else be done before the signal came."""
+
+    def __init__(self) -> None:
+        self._asked, self._dead = threading.Event(), threading.Event()
+
+    def now(self) -> None:
+        """Ask for it, and wait until it is done."""
+        self._asked.set()
+        assert self._dead.wait(timeout=60)
+
+    def when_asked(self, arguments: list[str]) -> None:
+        """Run a worker until then."""
+        with subprocess.Popen([sys.executable, str(WORKER), *arguments]) as process:
+            try:
+                assert self._asked.wait(timeout=60)
+            finally:
+                process.send_signal(signal.SIGKILL)
+                process.wait()
+                self._dead.set()
+        assert process.returncode == -signal.SIGKILL
+
+
 def test_mera_7_a_build_killed_at_any_moment_goes_on_and_pays_for_no_turn_twice(
     memory: Memory, chat_server: Any, tmp_path: Path
 ) -> None:
     turns = fill(memory, 40)
-    enough = threading.Event()
     answered: list[str] = []
+    kill = Kill()
 
     def script(body: dict[str, Any], path: str, headers: dict[str, str]) -> Any:
         answered.append(said(body))
-        if len(answered) >= 14 and not enough.is_set():
-            enough.set()
+        if len(answered) >= 14:
+            kill.now()
         return chat_server.reply(one_fact(said(body)), delay=0.02)
 
     chat_server.script = script
-    command = [sys.executable, str(WORKER), str(tmp_path / "m.evimem"), chat_server.openai_url]
-    with subprocess.Popen(command) as process:
-        assert enough.wait(timeout=60)
-        process.send_signal(signal.SIGKILL)
-    assert process.returncode == -signal.SIGKILL
+    kill.when_asked([str(tmp_path / "m.evimem"), chat_server.openai_url])
     kept = memory.estimate_build().state
     assert 0 < kept.done < 40 and kept.facts == kept.done
     paid = len(answered)
@@ -95,24 +115,19 @@ def test_qem_4_a_build_of_episodes_killed_at_any_moment_goes_on_from_the_last_ba
 ) -> None:
     for n in range(10):
         fill(memory, 6, session=f"s{n}")
-    enough = threading.Event()
     asked: list[str] = []
+    kill = Kill()
 
     def script(body: dict[str, Any], path: str, headers: dict[str, str]) -> Any:
         asked.append(body["messages"][1]["content"])
         if len(asked) >= 20:
-            enough.set()
+            kill.now()
         wanted = body["response_format"]["json_schema"]["schema"]["properties"]
         reply = {key: value for key, value in told(body).items() if key in wanted}
         return chat_server.reply(reply, delay=0.01)
 
     chat_server.script = script
-    url = chat_server.openai_url
-    command = [sys.executable, str(WORKER), str(tmp_path / "m.evimem"), url, "episodes"]
-    with subprocess.Popen(command) as process:
-        assert enough.wait(timeout=60)
-        process.send_signal(signal.SIGKILL)
-    assert process.returncode == -signal.SIGKILL
+    kill.when_asked([str(tmp_path / "m.evimem"), chat_server.openai_url, "episodes"])
     kept = memory.estimate_episodes().state
     assert 0 < kept.done < 10 and kept.episodes == kept.done
     paid = len(asked)
@@ -217,21 +232,17 @@ def test_uni_12_a_manager_killed_at_any_moment_leaves_no_half_event_and_does_non
     memory: Memory, chat_server: Any, tmp_path: Path, enough: int
 ) -> None:
     turns = fill(memory, 12)
-    killed = threading.Event()
     asked: list[int] = []
+    kill = Kill()
 
     def script(body: dict[str, Any], path: str, headers: dict[str, str]) -> Any:
         asked.append(len(body["messages"]))
-        if len(asked) == enough:
-            killed.set()
+        if len(asked) >= enough:
+            kill.now()
         return chat_server.reply(managing(body), delay=0.05)
 
     chat_server.script = script
-    command = [sys.executable, str(WORKER), str(tmp_path / "m.evimem"), chat_server.openai_url]
-    with subprocess.Popen([*command, "records"]) as process:
-        assert killed.wait(timeout=60)
-        process.send_signal(signal.SIGKILL)
-    assert process.returncode == -signal.SIGKILL
+    kill.when_asked([str(tmp_path / "m.evimem"), chat_server.openai_url, "records"])
     held = [one.record for one in memory.records()]
     assert [one.content for one in held] == [f"s1 line {n}" for n in range(len(held))]
     assert len(held) in (2, 4, 6), "whole events only"
