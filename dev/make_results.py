@@ -97,7 +97,8 @@ TRAINED = """
   multi-hop complete@20 50.2 against 41.8 of one search (+8.4 [3.3, 13.0]) and 46.4 of `lite`; over all questions recall@20 88.3
   against 87.2 (+1.1 [0.2, 2.0]). Trained on generated conversations only.
 - [MERA's planner as a model of 135 million parameters](training-planner.md#what-was-measured), before and after training.
-- [Uni-Mem's methods M0 to M4](results/unimem-toy.md) at toy size, over seeds.
+- Uni-Mem's methods M0 to M4 at toy size, over seeds: [four facts](results/unimem-toy.md) a conversation,
+  [twelve](results/unimem-toy-long.md), and [facts that change](results/unimem-toy-changing.md).
 
 """
 

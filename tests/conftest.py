@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import socket
@@ -18,6 +19,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
+
+if importlib.util.find_spec("hypothesis"):  # the trainers' environment has none
+    from hypothesis import HealthCheck, settings
+
+    # How fast examples are made or run says how busy the machine is, not what is wrong.
+    settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("busy")
 
 
 @pytest.fixture(scope="session")
