@@ -31,8 +31,8 @@ from unimem_torch_world import plan, segment, trainer, trajectory
 from evimem.training.configs import MeraTraining
 from evimem.training.objectives import Averaging
 from evimem.training.planner.grpo import PlannerGRPOTrainer, grpo_config
+from evimem.training.running.metrics import JsonLines
 from evimem.training.unimem.data import toy_parts
-from evimem.training.unimem.metrics import JsonLines
 from evimem.training.unimem.recipe import Parts, train
 from evimem.training.unimem.rollouts import Trajectory
 from evimem.training.unimem.setups import SETUPS, Setup
@@ -198,7 +198,7 @@ def curve(folder: Path) -> None:
 
 def ray(folder: Path) -> None:
     """Every worker runs the recipe; Ray has set up the processes."""
-    from evimem.training.unimem.on_ray import train_on_ray
+    from evimem.training.running.launching import train_on_ray
 
     def told(argv: Sequence[str]) -> None:
         recipe(Path(argv[0]))

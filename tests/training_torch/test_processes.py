@@ -28,9 +28,8 @@ from unimem_torch_world import TOKENIZER
 from evimem.training.advantages import aligned_advantages, group_advantages
 from evimem.training.objectives import Rollout, mera_gradient, uni_gradient
 from evimem.training.planner import __main__ as planner
+from evimem.training.running.metrics import read_metrics
 from evimem.training.unimem import __main__ as command
-from evimem.training.unimem import on_ray
-from evimem.training.unimem.metrics import read_metrics
 from evimem.training.unimem.toy import toy_model
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -235,7 +234,7 @@ def test_the_planner_goes_to_ray_with_its_own_arguments(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, typed: bool
 ) -> None:
     given: list[Any] = []
-    monkeypatch.setattr(on_ray, "train_on_ray", lambda *told, **how: given.append((told, how)))
+    monkeypatch.setattr(planner, "train_on_ray", lambda *told, **how: given.append((told, how)))
     argv = ["--steps", "3", "--ray", "2", "--out", str(tmp_path)]
     monkeypatch.setattr(sys, "argv", ["planner", *argv])
     planner.main(None if typed else argv)

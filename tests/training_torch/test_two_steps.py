@@ -30,7 +30,7 @@ from evimem.training.objectives import Averaging
 from evimem.training.planner.grpo import grpo_config, planner_trainer
 from evimem.training.planner.rows import messages, sft_rows
 from evimem.training.planner.sft import sft_config, sft_trainer
-from evimem.training.unimem.metrics import read_metrics, reporters
+from evimem.training.running.metrics import read_metrics, reporters
 from evimem.training.unimem.recipe import train
 from evimem.training.unimem.setups import paths
 

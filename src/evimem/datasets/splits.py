@@ -17,7 +17,7 @@ from importlib import resources
 from evimem.datasets.base import Dataset, DatasetName
 from evimem.errors import UsageError
 
-__all__ = ["Split", "ids_hash", "load_split", "split_names", "take"]
+__all__ = ["Split", "benchmark_questions", "ids_hash", "load_split", "split_names", "take"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +74,13 @@ def load_split(dataset: DatasetName, name: str) -> Split:
             f" {data['sha256']}; restore the file"
         )
     return Split(dataset=dataset, name=name, question_ids=ids, sha256=found, about=data["about"])
+
+
+def benchmark_questions() -> frozenset[str]:
+    """Every question of LoCoMo and LongMemEval: no training may see one, nor its history (MERA-54,
+    UNI-51), but for the parts that a paper trains on."""
+    whole: tuple[tuple[DatasetName, str], ...] = (("locomo", "1986"), ("longmemeval", "500"))
+    return frozenset(one for name, part in whole for one in load_split(name, part).question_ids)
 
 
 def take(dataset: Dataset, name: str) -> Dataset:

@@ -22,7 +22,7 @@ from evimem.training.planner.__main__ import generated_parts, main, named
 from evimem.training.planner.recipe import Parts, train
 from evimem.training.planner.rows import messages, written_plan
 from evimem.training.planner.setups import SETUPS, Data, Setup, Start, paths, setup_named
-from evimem.training.unimem.metrics import read_metrics
+from evimem.training.running.metrics import read_metrics
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

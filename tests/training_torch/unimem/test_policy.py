@@ -16,11 +16,11 @@ from unimem_torch_world import TOKENIZER, Scripted
 from evimem.errors import UsageError
 from evimem.manager.lite import LitePolicy
 from evimem.training.configs import SftTraining
+from evimem.training.running.metrics import JsonLines, read_metrics
 from evimem.training.selection import Checkpoint, PassMatrix, SelectionRule
 from evimem.training.stored import words_grader
 from evimem.training.unimem.choosing import choose, measured
 from evimem.training.unimem.demonstrations import Demonstration, examples, record
-from evimem.training.unimem.metrics import JsonLines, read_metrics
 from evimem.training.unimem.policy import Sampler, top_logps
 from evimem.training.unimem.sft import sft_config, sft_trainer
 from evimem.training.unimem.stages import Stage

@@ -12,9 +12,9 @@ pytest.importorskip("torch", reason="needs the extra `train`")
 pytest.importorskip("trl", reason="needs the extra `train`")
 
 from evimem.errors import UsageError
+from evimem.training.running.metrics import read_metrics
 from evimem.training.unimem.__main__ import main
 from evimem.training.unimem.data import named_parts, toy_parts
-from evimem.training.unimem.metrics import read_metrics
 from evimem.training.unimem.recipe import Parts, train
 from evimem.training.unimem.setups import SETUPS, Setup, paths, setup_named
 

@@ -22,11 +22,12 @@ from evimem.errors import UsageError
 from evimem.eval.reporting.training_fields import COSTS, MEASURES, stage_of
 from evimem.training.advantages import aligned_advantages
 from evimem.training.objectives import Rollout, uni_gradient
+from evimem.training.running.metrics import JsonLines, read_metrics
 from evimem.training.schedules import Schedule
-from evimem.training.unimem.metrics import JsonLines, Validation, read_metrics
 from evimem.training.unimem.rollouts import Trajectory
 from evimem.training.unimem.toy_world import toy_tasks
 from evimem.training.unimem.trainer import EventGRPOTrainer, grpo_config
+from evimem.training.unimem.validation import Validation
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # torch and transformers warn of their own
 

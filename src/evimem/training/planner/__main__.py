@@ -14,15 +14,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from evimem.datasets import load_split
 from evimem.datasets.generated import generate
+from evimem.datasets.splits import benchmark_questions
 from evimem.errors import UsageError
 from evimem.ports import ChatModel, Embedder
 from evimem.training.execution import Reading
 from evimem.training.planner.gathering import Gathered, gather
-from evimem.training.planner.recipe import Parts, destroyed, train
+from evimem.training.planner.recipe import Parts, train
 from evimem.training.planner.setups import SETUPS, Setup, setup_named
 from evimem.training.planner.wording import WordedTrials
+from evimem.training.running.launching import end_process_group, train_on_ray
 
 __all__ = ["generated_parts", "main", "named"]
 
@@ -101,7 +102,6 @@ def generated_parts(setup: Setup, embedder: Embedder | None) -> Parts:
         UsageError: there is no such profile.
         EmbedderError: a turn could not be encoded.
     """
-    tests = [one for part in ("tune", "report") for one in load_split("locomo", part).question_ids]
     data = setup.data
     made: list[Gathered] = []
     for seed, histories in ((setup.seed, data.histories), (setup.seed + 1, data.held)):
@@ -112,7 +112,7 @@ def generated_parts(setup: Setup, embedder: Embedder | None) -> Parts:
                 read_once,
                 histories=histories,
                 embedder=embedder,
-                test_ids=tests,
+                test_ids=benchmark_questions(),
                 seed=seed,
                 on_memory=lambda name: logging.getLogger(__name__).info("memory of %s", name),
             )
@@ -147,8 +147,6 @@ def main(argv: Sequence[str] | None = None) -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     given = _arguments(argv)
     if given.ray:
-        from evimem.training.unimem.on_ray import train_on_ray
-
         train_on_ray(main, argv, given.out, workers=given.ray, gpu=given.ray_gpu)
         return
     setup = _setup(given)
@@ -158,7 +156,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         logging.getLogger(__name__).info(
             "%s: %+.3f [%+.3f, %+.3f]", name, told["estimate"], told["low"], told["high"]
         )
-    destroyed()
+    end_process_group()
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """The training of MERA's planner, read from top to bottom: `train` is the whole of it.
 
-Needs the extras `train` and `eval` (for intervals). Every step leaves its result in a file of the
+Needs the extra `train`. Every step leaves its result in a file of the
 run's folder and is passed over when that is there, so a run that was stopped goes on where it was:
 started again it takes up the last checkpoint, and the curve goes on as if it had never stopped.
 """
@@ -17,7 +17,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
 from accelerate import PartialState
 from accelerate.utils import gather_object
 from peft import LoraConfig
@@ -43,8 +42,8 @@ from evimem.training.planner.sft import sft_config, sft_trainer
 from evimem.training.planner.weights import from_gguf, loaded, merged, tokenizer_of
 from evimem.training.planner.wording import WordedTrials
 from evimem.training.rewards import Reward, reward_named
+from evimem.training.running.metrics import JsonLines, reporters
 from evimem.training.states import PlannerState, write_states
-from evimem.training.unimem.metrics import JsonLines, reporters
 from evimem.training.unimem.policy import Sampler
 
 __all__ = ["Parts", "train"]
@@ -419,9 +418,3 @@ def _kept(file: Path, tried: Sequence[Tried]) -> None:
     text = "".join(f"{json.dumps(asdict(one), ensure_ascii=False)}\n" for one in tried)
     made.write_text(text, encoding="utf-8")
     made.rename(file)
-
-
-def destroyed() -> None:
-    """Takes the process group down that a launcher has set up; Ray takes down its own."""
-    if torch.distributed.is_initialized() and torch.distributed.is_torchelastic_launched():
-        torch.distributed.destroy_process_group()

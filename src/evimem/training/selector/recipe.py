@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evimem.datasets import Dataset, DatasetName
+from evimem.datasets import Dataset
 from evimem.datasets.generated.build import generate
 from evimem.datasets.generated.profiles import profile_named
-from evimem.datasets.splits import load_split
+from evimem.datasets.splits import benchmark_questions
 from evimem.errors import missing_extra
 from evimem.model.evidence import EvidenceState, StopReason
 from evimem.model.turn import History
@@ -103,7 +103,7 @@ def train(
 
     situations, funnel = collect(
         [data], _exploring(config), view, config, reward,
-        test_ids=_test_ids(), on_progress=on_progress,
+        test_ids=benchmark_questions(), on_progress=on_progress,
     )  # fmt: skip
     trained = train_selector(situations, funnel, config, on_progress=on_progress)
     held = _answerable(setup, setup.held, setup.seed + 1)
@@ -138,12 +138,6 @@ def _answerable(setup: SelectorSetup, histories: int, seed: int) -> Dataset:
     data = generate(profile, seed)
     kept = [one.question_id for one in data.questions if data.gold[one.question_id].answerable]
     return data.only(kept, split=f"{profile.name}-{seed}")
-
-
-def _test_ids() -> list[str]:
-    """Every question of the benchmarks: none may be among those trained on (MERA-54)."""
-    parts: tuple[tuple[DatasetName, str], ...] = (("locomo", "1986"), ("longmemeval", "500"))
-    return [one for name, part in parts for one in load_split(name, part).question_ids]
 
 
 class _Going:

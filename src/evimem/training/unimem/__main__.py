@@ -12,8 +12,7 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-import torch
-
+from evimem.training.running.launching import end_process_group, train_on_ray
 from evimem.training.schedules import Schedule
 from evimem.training.unimem.data import generated_parts, named_parts, toy_parts
 from evimem.training.unimem.recipe import Parts, train
@@ -78,14 +77,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     given = _arguments(argv)
     if given.ray:
-        from evimem.training.unimem.on_ray import train_on_ray
-
         train_on_ray(main, argv, given.out, workers=given.ray, gpu=given.ray_gpu)
         return
     report = train(_setup(given), _parts(given), given.out)
     logging.getLogger(__name__).info("%s", report)
-    if torch.distributed.is_initialized() and torch.distributed.is_torchelastic_launched():
-        torch.distributed.destroy_process_group()  # Ray takes down its own
+    end_process_group()
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from evimem.manager.agent import Policy
 from evimem.ports import Embedder
 from evimem.training.budget import lines
 from evimem.training.configs import described
+from evimem.training.running.metrics import JsonLines, reporters
 from evimem.training.selection import Checkpoint, PassMatrix
 from evimem.training.stored import Grader, RunAll
 from evimem.training.unimem.choosing import choose, measured
@@ -38,7 +39,6 @@ from evimem.training.unimem.demonstrations import (
 )
 from evimem.training.unimem.graders import pooled
 from evimem.training.unimem.measuring import Outcome, evaluate
-from evimem.training.unimem.metrics import JsonLines, Validation, reporters
 from evimem.training.unimem.policy import Sampler
 from evimem.training.unimem.setups import TOY, TOY_CHANGING, Setup, paths
 from evimem.training.unimem.sft import sft_config, sft_trainer
@@ -46,6 +46,7 @@ from evimem.training.unimem.stages import Stage
 from evimem.training.unimem.tasks import Task, costs
 from evimem.training.unimem.toy import toy_model, toy_tokenizer
 from evimem.training.unimem.trainer import EventGRPOTrainer, Plan, grpo_config
+from evimem.training.unimem.validation import Validation
 from evimem.training.unimem.wording import ChatWording
 from evimem.training.variants import variant_named
 

@@ -13,6 +13,7 @@ from typing import Literal
 
 from evimem.datasets import Dataset, load_split
 from evimem.datasets.generated import refuse_test_histories
+from evimem.datasets.splits import benchmark_questions
 from evimem.errors import UsageError
 from evimem.manager.events import Construction, Retrieval, constructions_of
 from evimem.training import budget
@@ -64,14 +65,12 @@ def check_trainable(dataset: str, history_ids: Iterable[str], *, part: Part = "t
     ids = list(history_ids)
     if dataset == "beam":
         raise UsageError("conversations of beam are all kept for testing: take generated ones")
-    free = _conversations("locomo", _PARTS[part])
-    kept = _conversations("locomo", "1986") | _conversations("longmemeval", "500")
-    refuse_test_histories(ids, kept - free)
+    free = load_split("locomo", _PARTS[part]).question_ids
+    refuse_test_histories(ids, _conversations(benchmark_questions()) - _conversations(free))
 
 
-def _conversations(dataset: Literal["locomo", "longmemeval"], part: str) -> frozenset[str]:
-    ids = load_split(dataset, part).question_ids
-    return frozenset(one.partition("#")[0] for one in ids)
+def _conversations(question_ids: Iterable[str]) -> frozenset[str]:
+    return frozenset(one.partition("#")[0] for one in question_ids)
 
 
 def tasks_of(dataset: Dataset, *, part: Part = "train") -> list[Task]:

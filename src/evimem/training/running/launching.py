@@ -1,6 +1,6 @@
-"""The same command in workers of Ray Train, which set up the process group.
+"""A training's command in several processes: in workers of Ray Train, and what ends it elsewhere.
 
-Needs ray[train] besides the extra `train`.
+Needs the extra `train` (torch); `train_on_ray` needs ray[train] besides.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-__all__ = ["train_on_ray"]
+import torch
+
+__all__ = ["end_process_group", "train_on_ray"]
 
 
 def train_on_ray(
@@ -46,3 +48,9 @@ def train_on_ray(
         train_loop_config={"argv": kept},
         scaling_config=ScalingConfig(num_workers=workers, use_gpu=gpu),
     ).fit()
+
+
+def end_process_group() -> None:
+    """Takes the process group down that a launcher has set up; Ray takes down its own."""
+    if torch.distributed.is_initialized() and torch.distributed.is_torchelastic_launched():
+        torch.distributed.destroy_process_group()

@@ -1,4 +1,4 @@
-"""Metrics of a training as JSON lines, and validation between its steps.
+"""Metrics of a training as JSON lines.
 
 Needs the extra `train` (transformers). A restart takes up the file where its checkpoint lies: lines
 of steps that will be done again are taken out, so the file holds one curve.
@@ -10,17 +10,12 @@ import importlib.util
 import json
 import math
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from transformers import TrainerCallback
 
-from evimem.training.stored import Grader
-from evimem.training.unimem.tasks import Task
-from evimem.training.unimem.trainer import EventGRPOTrainer, updates_of
-
-__all__ = ["JsonLines", "Validation", "read_metrics", "reporters"]
+__all__ = ["JsonLines", "read_metrics", "reporters"]
 
 
 def reporters() -> list[str]:
@@ -84,34 +79,3 @@ def _clocks() -> tuple[float, float]:
 def _number(value: Any) -> float | None:
     number = float(value) if isinstance(value, int | float) else math.nan
     return number if math.isfinite(number) else None
-
-
-class Validation(TrainerCallback):  # type: ignore[misc]
-    """J on other conversations every few iterations, into the same log."""
-
-    def __init__(self, tasks: Sequence[Task], grader: Grader) -> None:
-        """A validation; give it its trainer before it trains.
-
-        Args:
-            tasks: conversations that are not trained on.
-            grader: answer model and judge.
-        """
-        self._tasks, self._grader = tasks, grader
-        self.trainer: EventGRPOTrainer | None = None
-        """Whose policy is validated."""
-
-    def on_step_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
-        """Validates after every `validate_every` iterations."""
-        trainer = self.trainer
-        if trainer is None or not self._tasks:
-            return
-        every = trainer.plan.config.validate_every * updates_of(trainer.plan)
-        if state.global_step % every:
-            return
-        outcome = trainer.validate(self._tasks, grader=self._grader)
-        figures = trainer._metrics["train"]
-        figures["validation/J"].append(outcome.j)
-        figures["validation/tool_form"].append(outcome.form.percent)
-        figures["validation/records"].append(float(outcome.records))
-        figures["validation/stored"].append(outcome.evidence.stored_share)
-        figures["validation/recall"].append(outcome.evidence.recall)

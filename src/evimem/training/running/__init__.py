@@ -1,0 +1,1 @@
+"""What trainings on PyTorch share: metrics in a file, and how a command is launched and ends."""
